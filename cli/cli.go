@@ -57,7 +57,11 @@ func Main(strategies ...setting.Spec) {
 func run(ctx context.Context, c setting.Catalogue, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer debug.SetMemoryLimit(userLimit) // opened files lower it
 	started := false
-	root := newRoot(append(slices.Clip(c), setting.Sharded(c)), &started)
+	c = append(slices.Clip(c), setting.Sharded(c))
+	root := newRoot(c, &started)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		complete(root, c, values(c)) // a map of cobra's holds these commands, and their files, until the process ends
+	}
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	p := newProgress(stderr)
@@ -163,7 +167,6 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 		newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newGate(c), newPlot(c), newTrace(c), newView(c),
 		newStrategies(c), newDevices(), newTraces(), newLicenses(), newVersion())
 	root.SetHelpCommand(newHelp())
-	complete(root, c, values(c))
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Short = "Print a completion script for a shell"

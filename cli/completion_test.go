@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 )
@@ -33,4 +37,20 @@ func TestShellsCompleteNames(t *testing.T) {
 			require.Contains(t, offers, w, line)
 		}
 	}
+}
+
+// TestNothingHoldsACommandThatHasEnded looks at a value of the context, which every command has.
+// A command also has what it read, and the collector would look through it again in each later one.
+func TestNothingHoldsACommandThatHasEnded(t *testing.T) {
+	type key struct{}
+	value := new([1 << 10]byte)
+	held := weak.Make(value)
+	ctx := context.WithValue(context.Background(), key{}, value)
+	status := run(ctx, everything, []string{"compare", "--strategies", "tlsf", "cpu_unet_train"}, strings.NewReader(""),
+		new(bytes.Buffer), new(bytes.Buffer))
+	require.Equal(t, exitDone, status)
+	runtime.KeepAlive(value)
+	value, ctx = nil, nil
+	runtime.GC()
+	require.True(t, held.Value() == nil, "a command is held after its end")
 }
