@@ -118,12 +118,12 @@ type longRun struct {
 	rng       *rand.Rand
 	held      []demanded // live blocks, oldest first for Queue
 	used      device.Size
-	tenths    []device.Size  // most that was held until the end of each tenth of the run
-	pools     []alloc.PoolID // that were not released, oldest first
-	made      alloc.PoolID   // number of pools so far
-	capturing bool           // requests are redirected into the last pool
-	next      device.Size    // bytes of the next request; 0 if it is not drawn yet
-	touched   map[device.Addr]struct{}
+	tenths    []device.Size          // most that was held until the end of each tenth of the run
+	pools     []alloc.PoolID         // that were not released, oldest first
+	made      alloc.PoolID           // number of pools so far
+	capturing bool                   // requests are redirected into the last pool
+	next      device.Size            // bytes of the next request; 0 if it is not drawn yet
+	touched   map[device.Addr]uint64 // granules that blocks ever covered, 64 in a word
 	granule   device.Size
 	growth    Growth
 }
@@ -142,7 +142,7 @@ func newLongRun(s *Subject, c Churn) (*longRun, error) {
 	c = c.withDefaults(most)
 	r := &longRun{
 		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)),
-		touched: map[device.Addr]struct{}{},
+		touched: map[device.Addr]uint64{},
 		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them cover the live bytes
 	}
 	r.observer, r.machines, r.growth.Granule = r, []*machine{m}, r.granule
@@ -247,12 +247,28 @@ func (r *longRun) update(c *Call) {
 	b := r.answer.Block
 	r.held = append(r.held, demanded{demand{c.ID, c.Request.Size}, b.Addr})
 	r.used += c.Request.Size
-	for g := b.Addr / device.Addr(r.granule); g <= (b.Addr.Add(b.Size)-1)/device.Addr(r.granule); g++ {
-		r.touched[g] = struct{}{}
-	}
+	r.touch(b.Addr/device.Addr(r.granule), (b.Addr.Add(b.Size)-1)/device.Addr(r.granule))
 	r.growth.PeakLive = max(r.growth.PeakLive, r.used)
 	r.growth.Reserved = max(r.growth.Reserved, r.Stats().Reserved)
-	r.growth.Touched = device.Size(len(r.touched)) * r.granule
+}
+
+// touch marks the granules from first to last.
+func (r *longRun) touch(first, last device.Addr) {
+	const word = 64
+	for w := first / word; w <= last/word; w++ {
+		mask := ^uint64(0)
+		if w == first/word {
+			mask <<= first % word
+		}
+		if w == last/word {
+			mask &= ^uint64(0) >> (word - 1 - last%word)
+		}
+		old := r.touched[w]
+		if added := mask &^ old; added != 0 {
+			r.touched[w] = old | added
+			r.growth.Touched += device.Size(bits.OnesCount64(added)) * r.granule
+		}
+	}
 }
 
 // size draws the size of call i from a dozen magnitudes below the largest request, or those

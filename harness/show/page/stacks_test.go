@@ -94,7 +94,7 @@ func TestStacksHaveABudget(t *testing.T) {
 		fmt.Fprintf(&text, "a %d %dKiB\n", i, 1000-i)
 		list[i] = []string{strings.Repeat("x", 300), fmt.Sprint(i)}
 	}
-	huge := strings.Repeat("y", 10<<20)
+	huge := strings.Repeat("y", 1<<20)
 	list[0] = slices.Repeat([]string{huge}, 70)
 	r := reportOf(t, read(t, text.String()), "bfc", 8*device.GiB)
 	r.Traces[0].Stacks = list
