@@ -330,7 +330,8 @@ CUresult cuMemsetD32_v2(CUdeviceptr p, unsigned v, size_t n) {
 	ENTER; UNSAFE; CONTEXT;
 	if (p % 4) REFUSE("cuMemsetD32 at an odd address");
 	if (!inside(gpu, p, 4 * n, 3)) return INVALID_VALUE;
-	for (size_t i = 0; i < n && !(n >= 256 && lies("lost-write")); i++) ((unsigned *)p)[i] = v;
+	if (n >= 256 && lies("lost-write")) return SUCCESS;
+	for (size_t i = 0; i < n; i++) ((unsigned *)p)[i] = v;
 	return SUCCESS;
 }
 CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr p, size_t n) {
