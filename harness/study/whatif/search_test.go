@@ -171,14 +171,20 @@ func TestSameResultOnAnyNumberOfWorkers(t *testing.T) {
 	if testing.Short() { // the workers are the same for less
 		tr, grid = long(t, 2_000), grid[:4]
 	}
-	var want []byte
-	for _, workers := range []int{1, 2, 7} {
-		got, err := json.Marshal(search(t, tr, grid, whatif.Options{Workers: workers, Card: tr.LowerBound() + 30*device.MiB}))
-		require.NoError(t, err)
-		if want == nil {
-			want = got
+	for _, full := range []bool{false, true} {
+		if full { // a search of one trial has many capacities to replay at once
+			tr = long(t, 2_000)
 		}
-		require.Equal(t, string(want), string(got), "%d workers", workers)
+		var want []byte
+		for _, workers := range []int{1, 2, 7} {
+			o := whatif.Options{Workers: workers, Full: full, Card: tr.LowerBound() + 30*device.MiB}
+			got, err := json.Marshal(search(t, tr, grid, o))
+			require.NoError(t, err)
+			if want == nil {
+				want = got
+			}
+			require.Equal(t, string(want), string(got), "%d workers", workers)
+		}
 	}
 }
 
