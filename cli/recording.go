@@ -150,12 +150,10 @@ func rulesOf(release string) []string {
 	if release == "" {
 		return all
 	}
-	own := caching.Rules213
-	for _, r := range []struct{ before, rules string }{
-		{"2.13", caching.Rules212}, {"2.12", caching.Rules211}, {"2.10", caching.Rules26},
-	} {
-		if torchenv.Older(release, r.before) {
-			own = r.rules
+	var own string
+	for _, r := range caching.RuleSets() {
+		if own == "" || !torchenv.Older(release, r.From) {
+			own = r.Name
 		}
 	}
 	return append([]string{own}, slices.DeleteFunc(all, func(r string) bool { return r == own })...)

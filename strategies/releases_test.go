@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/trace/vectors"
+	"github.com/vramyard/vramyard/internal/torchenv"
+	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 // differs lists the answers of releases that the rules of their release do not reproduce, with the
@@ -81,6 +83,27 @@ func TestReleases(t *testing.T) {
 		})
 	}
 	require.Empty(t, left, "no such vectors")
+}
+
+// TestRuleSetsAreThoseOfTheReleases compares the ranges of releases in the rule sets with the
+// releases that replayed the traces. Releases before the oldest range follow its rules with the
+// exceptions of [differs].
+func TestRuleSetsAreThoseOfTheReleases(t *testing.T) {
+	releases, _, err := vectors.Releases()
+	require.NoError(t, err)
+	sets := caching.RuleSets()
+	for i, set := range sets {
+		var own []string
+		for _, r := range releases {
+			if r.Rules == set.Name && !torchenv.Older(r.Name, sets[0].From) {
+				own = append(own, r.Name)
+			}
+		}
+		require.NotEmpty(t, own, set.Name)
+		require.True(t, strings.HasPrefix(own[0], set.From+"."), "%s begins with %s", set.Name, own[0])
+		require.True(t, strings.HasPrefix(own[len(own)-1], set.To+"."), "%s ends with %s", set.Name, own[len(own)-1])
+		require.True(t, i == 0 || torchenv.Older(sets[i-1].To, set.From))
+	}
 }
 
 // TestReleasesTable compares the table of docs/strategies/caching.md with the vectors. To renew it:

@@ -15,9 +15,6 @@ const (
 	Rules213 = "2.13" // PyTorch 2.13 to 2.15
 )
 
-// ruleSets lists the rule sets, oldest first.
-var ruleSets = []string{Rules26, Rules211, Rules212, Rules213}
-
 // Config describes the allocator of one PyTorch program. The zero value is PyTorch 2.11 without any
 // setting.
 type Config struct {
@@ -48,8 +45,12 @@ func (c Config) WithDefaults() (Config, error) {
 // Precondition: the defaults of c are filled in, or WithDefaults is checking it.
 func (c Config) settings() (settings, error) {
 	switch {
-	case !slices.Contains(ruleSets, c.Rules):
-		return settings{}, fmt.Errorf("caching: rules %q: want one of %s", c.Rules, strings.Join(ruleSets, ", "))
+	case !slices.ContainsFunc(ruleSets, func(r RuleSet) bool { return r.Name == c.Rules }):
+		var names []string
+		for _, r := range ruleSets {
+			names = append(names, r.Name)
+		}
+		return settings{}, fmt.Errorf("caching: rules %q: want one of %s", c.Rules, strings.Join(names, ", "))
 	case !(c.MemoryFraction >= 0 && c.MemoryFraction <= 1): // NaN is neither
 		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1",
 			c.MemoryFraction)

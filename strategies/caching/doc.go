@@ -133,6 +133,20 @@
 //   - allocated bytes decrease when a block is freed, active and requested bytes when the free is
 //     complete.
 //
+// # Rules
+//
+// [RuleSets] lists the rules of each range of releases. Each differs from the one before in this:
+//
+//   - 2.10 takes a memory fraction of 1 for no limit.
+//   - 2.10 gives a request to the redirection begun last, 2.9 to the one begun first.
+//   - 2.10 applies the mark > in a list of divisions above the last entry only, 2.9 to that entry
+//     too.
+//   - 2.12 takes among free blocks of one size the oldest, 2.11 the block at the lowest address.
+//   - 2.13 takes among free blocks of one size the block in the oldest segment, 2.12 the oldest
+//     block.
+//   - 2.13 completes frees that wait for streams and empties the cache while requests go to a
+//     MemPool, 2.12 does neither.
+//
 // # Cost
 //
 // Alloc and Free cost O(1), amortized O(log blocks of one size) in the heaps of kit/index, and
