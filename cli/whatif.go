@@ -37,6 +37,7 @@ type whatifFlags struct {
 	grid, freeAt string
 	source       formats.Options
 	workers      int
+	across       bool   // compare the releases of PyTorch
 	release      string // of PyTorch; "" unless the file has it
 
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
@@ -56,20 +57,29 @@ memory snapshot of PyTorch the card is taken from the recorded failure; --device
 
 --grid quick tries thirty-one settings, fewer for TensorFlow and JAX, and replays the trace about thirty-five times at
 most, a short one more often; an incomplete search for a minimum shows as a bracket. --grid full tries more settings and
-searches every minimum. A YAML file lists your own settings; docs/whatif.md describes it.`,
+searches every minimum. A YAML file lists your own settings; docs/whatif.md describes it.
+
+--across-releases replays the recorded settings, and no settings, under the rules of every release of PyTorch instead,
+and names the change between neighbouring releases and the first request that it affects.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
+	f.addSearch(c)
+	c.Flags().BoolVar(&f.across, "across-releases", false, "compare the rules of PyTorch's releases instead of settings")
+	addPart(c, &f.source)
+	return c
+}
+
+// addSearch adds the flags of a search and of its outputs.
+func (f *whatifFlags) addSearch(c *cobra.Command) {
 	f.addDevice(c, "its capacity is the size of the card in question")
 	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
-	addPart(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
 	f.files.addFigures(c, "text")
 	f.files.addHTML(c)
-	return c
 }
 
 // errWorkers refuses a negative number of workers.
@@ -79,19 +89,12 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.files.check(path, f.grid); err != nil {
 		return err
 	}
-	o := whatif.Options{Workers: f.workers, Full: f.grid == gridFull}
-	if f.workers < 0 {
-		return flagError("workers", errWorkers)
-	}
-	var err error
-	if o.Device, o.Card, err = f.shape(); err != nil {
+	o, err := f.options()
+	if err != nil {
 		return err
 	}
-	if !f.namesPolicy() {
-		o.Device.Policy = "" // as recorded
-	}
-	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
-		return err
+	if f.across && f.grid != gridQuick && f.grid != gridFull {
+		return flagError("grid", errReleasesGrid)
 	}
 	grid, err := f.readGrid()
 	if err != nil {
@@ -101,14 +104,24 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if grid, err = f.withFramework(&rec, grid); err != nil {
+	var all []whatif.Releases
+	if f.across {
+		if all, err = releases(f.catalogue, &rec, w.Demand); err != nil {
+			return fmt.Errorf("%s: --across-releases: %w", path, err)
+		}
+	} else if grid, err = f.withFramework(&rec, grid); err != nil {
 		return err
 	}
 	o.Memory = heapLeft()
 	p := begin(cmd, stage{what: "replaying", unit: "events"})
 	o.Progress = func(done, most uint64) { p.reached(int64(done), int64(most)) }
 	ctx, done := untilInterrupt(cmd)
-	r, err := whatif.Search(ctx, w, rec, grid, o)
+	var r *whatif.Result
+	if f.across {
+		r, err = whatif.AcrossReleases(ctx, w, rec, all, o)
+	} else {
+		r, err = whatif.Search(ctx, w, rec, grid, o)
+	}
 	done()
 	if r == nil {
 		return err
@@ -118,6 +131,22 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	return f.files.conclude(cmd, err, true, fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error {
 		return report.WhatIf(w, r)
 	})
+}
+
+// options returns the options of a search, without its progress and memory.
+func (f *whatifFlags) options() (o whatif.Options, err error) {
+	o.Workers, o.Full = f.workers, f.grid == gridFull
+	if f.workers < 0 {
+		return o, flagError("workers", errWorkers)
+	}
+	if o.Device, o.Card, err = f.shape(); err != nil {
+		return o, err
+	}
+	if !f.namesPolicy() {
+		o.Device.Policy = "" // as recorded
+	}
+	o.FreeAt, err = parseFreeAt(f.freeAt)
+	return o, err
 }
 
 func (f *whatifFlags) readGrid() ([]setting.Setup, error) {

@@ -9,6 +9,9 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 )
 
+// Framework is the name of PyTorch in [setting.Export].
+const Framework = "PyTorch"
+
 // renamed is the first release whose CUDA allocator reads PYTORCH_ALLOC_CONF, which pull request
 // 165135 of github.com/pytorch/pytorch made common to all devices. Release 2.9 has the variable but
 // silently ignores expandable_segments in it (issue 183387).
@@ -18,7 +21,7 @@ const renamed = "2.10"
 // commas. Empty settings are PyTorch's defaults and need no variable. from is the first release
 // that has all of the keys, "" if every release has them.
 func Export(settings, from string) setting.Export {
-	e := setting.Export{Framework: "PyTorch"}
+	e := setting.Export{Framework: Framework}
 	if settings == "" {
 		return e
 	}

@@ -24,34 +24,8 @@ const labelWidth = 50
 func WhatIf(w io.Writer, r *whatif.Result) error {
 	var b strings.Builder
 	width := Columns(w, textWidth)
-	first := len(r.Answer.Text) // number of sentences before the exports
-	if r.Answer.Verdict == whatif.Setting {
-		first = 1
-	}
-	var answer strings.Builder
-	wrap(&answer, width, "", strings.Join(r.Answer.Text[:first], " "))
-	b.WriteString(paintAnswer(StyleOf(w), &r.Answer, answer.String()))
-	if len(r.Answer.Recipe) > 0 {
-		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
-	}
-	exportsText(&b, r)
-	if first < len(r.Answer.Text) {
-		b.WriteString("\n")
-		wrap(&b, width, "", strings.Join(r.Answer.Text[first:], " "))
-	}
-	if len(r.Answer.Sure) > 0 {
-		b.WriteString("\nHow sure:\n")
-	}
-	for _, s := range r.Answer.Sure {
-		wrap(&b, width, "- ", s)
-	}
-	b.WriteString("\n")
-	if r.Final != nil {
-		b.WriteString("The file does show the heap when it was written:\n\n")
-		if err := FinalHeap(&b, r.Final); err != nil {
-			return err
-		}
-		b.WriteString("\n")
+	if err := answerText(w, &b, r, width); err != nil {
+		return err
 	}
 	recordedText(&b, r)
 	if len(r.Runs) > 0 {
@@ -63,6 +37,44 @@ func WhatIf(w io.Writer, r *whatif.Result) error {
 	}
 	_, err := io.WriteString(w, strings.TrimRight(b.String(), "\n")+"\n")
 	return err
+}
+
+// answerText writes the answer with its accuracy, and the heap of a file that cannot answer.
+func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) error {
+	first := len(r.Answer.Text) // number of sentences before the exports
+	if r.Answer.Verdict == whatif.Setting {
+		first = 1
+	}
+	var answer strings.Builder
+	wrap(&answer, width, "", strings.Join(r.Answer.Text[:first], " "))
+	b.WriteString(paintAnswer(StyleOf(w), &r.Answer, answer.String()))
+	if len(r.Answer.Recipe) > 0 {
+		b.WriteString("\n    " + strings.Join(r.Answer.Recipe, "\n    ") + "\n")
+	}
+	exportsText(b, r)
+	if first < len(r.Answer.Text) {
+		b.WriteString("\n")
+		wrap(b, width, "", strings.Join(r.Answer.Text[first:], " "))
+	}
+	sentences := func(title string, list []string) {
+		if len(list) > 0 {
+			b.WriteString("\n" + title + "\n")
+		}
+		for _, s := range list {
+			wrap(b, width, "- ", s)
+		}
+	}
+	sentences("What changed:", r.Answer.Changes)
+	sentences("How sure:", r.Answer.Sure)
+	b.WriteString("\n")
+	if r.Final != nil {
+		b.WriteString("The file does show the heap when it was written:\n\n")
+		if err := FinalHeap(b, r.Final); err != nil {
+			return err
+		}
+		b.WriteString("\n")
+	}
+	return nil
 }
 
 // exportsText writes the code and the environment variables of the answer.
@@ -273,11 +285,14 @@ func paintAnswer(style Style, a *whatif.Answer, text string) string {
 	return text[:at[0]] + style.Paint(tone, text[at[0]:at[1]]) + text[at[1]:]
 }
 
-func onCard(p *whatif.Point) Cell {
+func onCard(p *whatif.Point) Cell { return carriedCell(p.Carried) }
+
+// carriedCell returns whether a trace completes on the card; nil: the card is unknown.
+func carriedCell(carried *bool) Cell {
 	switch {
-	case p.Carried == nil:
+	case carried == nil:
 		return Cell{Text: none}
-	case *p.Carried:
+	case *carried:
 		return Cell{Text: "completes", Tone: Good}
 	}
 	return Cell{Text: "fails", Tone: Bad}

@@ -25,6 +25,7 @@ const (
 	NoCard    Verdict = "no-card"    // the card is unknown
 
 	CannotTell Verdict = "cannot-tell" // the file lacks what an answer needs
+	ByRelease  Verdict = "releases"    // the releases are compared, see [AcrossReleases]
 )
 
 // Answer is the outcome as text.
@@ -32,6 +33,7 @@ type Answer struct {
 	Verdict     Verdict  `json:"verdict"`               // kind of answer
 	Text        []string `json:"text"`                  // sentences, the answer first
 	Recipe      []string `json:"recipe,omitempty"`      // Python code that records a file that can be answered
+	Changes     []string `json:"changes,omitempty"`     // first differences of neighbouring releases, a text each
 	Sure        []string `json:"how_sure"`              // sentences about the accuracy
 	Label       string   `json:"label,omitempty"`       // of the recommended setting
 	Environment []string `json:"environment,omitempty"` // variables to export for it
@@ -61,15 +63,22 @@ type answerWriter struct {
 // AnswerOf describes the outcome of a search. pools reports whether the trace assigns requests to
 // private pools.
 func AnswerOf(r *Result, pools bool) Answer {
-	t := answerWriter{Result: r, pools: pools}
-	for i := range r.Runs {
-		if r.Runs[i].Recorded {
-			t.recorded = &r.Runs[i]
-		}
-	}
+	t := newAnswerWriter(r, pools)
 	t.write()
 	t.sure()
 	return t.a
+}
+
+func newAnswerWriter(r *Result, pools bool) *answerWriter {
+	return &answerWriter{Result: r, pools: pools, recorded: r.recorded()}
+}
+
+// recorded returns the point of the recorded settings, or nil.
+func (r *Result) recorded() *Point {
+	if i := slices.IndexFunc(r.Runs, func(p Point) bool { return p.Recorded }); i >= 0 {
+		return &r.Runs[i]
+	}
+	return nil
 }
 
 // keepsPools reports whether a point has private pools like the recorded allocator, if requests go

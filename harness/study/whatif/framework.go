@@ -13,7 +13,7 @@ import (
 
 // The names of the frameworks in [setting.Export].
 const (
-	pytorch    = "PyTorch"
+	pytorch    = torchenv.Framework
 	tensorflow = "TensorFlow"
 	jax        = "JAX"
 )

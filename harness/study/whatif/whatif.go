@@ -54,6 +54,9 @@ type Result struct {
 	// the failed request; absent: none failed, or the card is unknown
 	Explained *Explained `json:"failure,omitempty"`
 
+	// Releases are the outcomes under the rules of each range of releases; nil: not compared.
+	Releases []ReleaseResult `json:"releases,omitempty"`
+
 	Cannot string            `json:"cannot_answer,omitempty"` // why there is no answer; empty: there is one
 	Final  *postmortem.Final `json:"final_heap,omitempty"`    // if there is no answer: the heap when the file was written
 
@@ -144,7 +147,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		r.Answer = AnswerOf(r, w.Demand.Pools)
 		return r, nil
 	}
-	r.Runs = points(rec.Framework, grid, rec.Setup, w.Demand)
+	r.Runs = points(rec.Framework, grid, rec.Setup, keyOn(w.Demand))
 	s := &search{Result: r, ctx: ctx, trace: prepared, demand: w.Demand, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
 	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
@@ -212,21 +215,31 @@ func byNeed(a, b Point) int {
 		}
 		return p.Need() - 1 // 0 becomes the largest value
 	}
-	failed := func(p *Point) int {
-		if p.Fails() {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(cmp.Compare(failed(&a), failed(&b)), cmp.Compare(rank(&a), rank(&b)),
-		cmp.Compare(a.PeakReserved, b.PeakReserved))
+	return cmp.Or(failedLast(&a, &b), cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
 }
 
-// points returns the settings that differ on a demand, the recorded ones first. Equivalent settings
-// are represented by the recorded one, or by the one with the fewest changes. Settings that are
-// equivalent for lack of polls only are two points, one of which follows the other; see
+// failedLast orders points that fail after the others.
+func failedLast(a, b *Point) int {
+	switch {
+	case a.Fails() == b.Fails():
+		return 0
+	case a.Fails():
+		return 1
+	}
+	return -1
+}
+
+// keyOn returns a function with equal keys for settings that are equivalent on a demand. Settings
+// that are equivalent for lack of polls only have two keys, and one point follows the other; see
 // [search.followed].
-func points(framework string, grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
+func keyOn(d setting.Demand) func(setting.Setup) string {
+	d.Polls = true
+	return func(s setting.Setup) string { return decisions(s.Reduced(d)) }
+}
+
+// points returns the settings whose keys differ, the recorded ones first. Equivalent settings are
+// represented by the recorded one, or by the one with the fewest changes.
+func points(framework string, grid []setting.Setup, recorded setting.Setup, key func(setting.Setup) string) []Point {
 	var all []Point
 	if recorded.Name != "" {
 		p := newPoint(framework, recorded, recorded)
@@ -237,15 +250,14 @@ func points(framework string, grid []setting.Setup, recorded setting.Setup, d se
 		all = append(all, newPoint(framework, s, recorded))
 	}
 	disambiguate(all)
-	d.Polls = true
 	var kept []Point
-	places := map[string]int{} // by decisions
+	places := map[string]int{} // by key
 	for _, p := range all {
-		key := decisions(p.setup.Reduced(d))
-		i, found := places[key]
+		k := key(p.setup)
+		i, found := places[k]
 		switch {
 		case !found:
-			places[key] = len(kept)
+			places[k] = len(kept)
 			kept = append(kept, p)
 		case p.setup.Name == kept[i].setup.Name && decisions(p.setup) == decisions(kept[i].setup): // duplicate
 		case simpler(&p, &kept[i]):
