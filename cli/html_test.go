@@ -27,6 +27,7 @@ func TestPagesOfEveryCommand(t *testing.T) {
 		"replay":  {[]string{"replay", "--strategy", "bfc", "--device", "sim:32MiB", trace}, "peak requested"},
 		"compare": {[]string{"compare", "--capacity", "32MiB", "--strategies", "bfc,caching", trace}, "lower bound"},
 		"whatif":  {[]string{"whatif", "--device", "sim:32MiB", trace}, "Answer"},
+		"fleet":   {[]string{"fleet", "--device", "sim:32MiB", trace, "../examples/fleet/rank_0.trace"}, "decides the card"},
 		"bench": {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000",
 			"--rounds", "1"}, "ns/pair"},
 		"check": {[]string{"check", "--strategies", "bfc", "--tests", "1", "--ops", "10"}, "verdict"},
@@ -39,7 +40,7 @@ func TestPagesOfEveryCommand(t *testing.T) {
 			require.NoError(t, err)
 			scripts, shown := shownOn(t, string(text))
 			require.Equal(t, 4, scripts)
-			require.Equal(t, name != "bench" && name != "check", strings.Contains(string(text), `"grouped_by":"size"`),
+			require.Equal(t, name != "bench" && name != "check" && name != "fleet", strings.Contains(string(text), `"grouped_by":"size"`),
 				"who holds memory")
 			require.Contains(t, shown, c.says)
 			require.Contains(t, shown, "vramyard "+name)

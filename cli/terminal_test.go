@@ -178,6 +178,7 @@ func everyTable(t *testing.T) map[string][]string {
 		"replay":     {"replay", "--strategy", "caching", "--device", "sim:64MiB", path},
 		"explain":    {"replay", "--strategy", "caching", "--device", "sim:64MiB", "--explain", "-", path},
 		"whatif":     {"whatif", "--device", "sim:64MiB", path},
+		"fleet":      {"fleet", "--device", "sim:64MiB", path, write(t, "more"+hostile, small)},
 		"tune":       {"tune", "--strategy", "slab", "--points", "3", "--settings", "quantum", path},
 		"offline":    {"offline", path},
 		"check":      {"check", "--strategies", "bfc", "--tests", "2"},

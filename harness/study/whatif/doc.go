@@ -39,4 +39,7 @@
 //
 // [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the
 // recorded run according to the file; gaps in it are part of the answer.
+//
+// [FleetOf] combines the searches of the ranks of one run into one answer for all. [AcrossReleases]
+// compares the releases of the recorded framework instead of settings.
 package whatif

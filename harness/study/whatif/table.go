@@ -20,8 +20,9 @@ type tableRow struct {
 }
 
 // Table returns all settings as a flat table. Equivalent settings share figures.
-func Table(r *Result) *flat.Table {
-	var rows []tableRow
+func Table(r *Result) *flat.Table { return flat.Of(tableRows(r)) }
+
+func tableRows(r *Result) (rows []tableRow) {
 	for i := range r.Runs {
 		p := &r.Runs[i]
 		rows = append(rows, tableRow{p.Label, strings.Join(p.environment(), " "), p.Label, r.Card, *p})
@@ -32,5 +33,5 @@ func Table(r *Result) *flat.Table {
 			rows = append(rows, row)
 		}
 	}
-	return flat.Of(rows)
+	return rows
 }
