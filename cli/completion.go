@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/harness/study/gate"
+	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
@@ -24,6 +25,8 @@ func values(c setting.Catalogue) map[string]func() []string {
 		"strategies":   c.Names,
 		"device":       deviceNames,
 		"grid":         func() []string { return []string{gridQuick, gridFull} },
+		"permit":       func() []string { return append(whatif.Compatibility().FeatureNames(), whatif.NoFeatures) },
+		"serving":      func() []string { return whatif.Compatibility().ProfileNames() },
 		"free-at":      func() []string { return []string{string(replay.AtCompleted), string(replay.AtRequested)} },
 		"workloads":    workload.Names,
 		"to":           writable,

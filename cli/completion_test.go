@@ -19,6 +19,8 @@ func TestShellsCompleteNames(t *testing.T) {
 		"tune --strategy buddy:f":           {"buddy:fibonacci"},
 		"whatif --device sim:h100":          {"sim:h100-94g", "sim:h100-80g"},
 		"whatif --grid ":                    {"quick", "full"},
+		"whatif --serving vllm":             {"vllm", "vllm-sleep"},
+		"whatif --permit rdma,graph-":       {"rdma,graph-trees", "rdma,graph-collectives"},
 		"compare meta_ll":                   {"meta_llama7b_fsdp8", "meta_llama7b_lora"},
 		"trace info cpu_":                   {"cpu_unet_train"},
 		"strategies st":                     {"stitch"},

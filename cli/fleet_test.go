@@ -54,6 +54,8 @@ func TestFleet(t *testing.T) {
 	slices.Reverse(args[3:])
 	require.Equal(t, text, nsPerOp.ReplaceAllString(succeed(t, args...), ""))
 
+	permitted := succeed(t, append(slices.Clone(args), "--permit", "rdma")...)
+	require.Contains(t, permitted, "PYTORCH_ALLOC_CONF=max_split_size_mb:64 completes")
 	f := fleetJSON(t, args[1:]...)
 	require.Equal(t, "rank_2", f.Decides)
 	require.Equal(t, whatif.UnevenLive, f.Uneven)

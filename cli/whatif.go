@@ -40,6 +40,9 @@ type whatifFlags struct {
 	across       bool   // compare the releases of PyTorch
 	release      string // of PyTorch; "" unless the file has it
 
+	permit, torch, serving string // needs of the deployment
+	deployment             whatif.Needs
+
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
 
@@ -59,6 +62,9 @@ memory snapshot of PyTorch the card is taken from the recorded failure; --device
 most, a short one more often; an incomplete search for a minimum shows as a bracket. --grid full tries more settings and
 searches every minimum. A YAML file lists your own settings; docs/whatif.md describes it.
 
+--permit and --serving name what the deployment needs. Settings that do not work with it are left out, each with the
+reason and its source.
+
 --across-releases replays the recorded settings, and no settings, under the rules of every release of PyTorch instead,
 and names the change between neighbouring releases and the first request that it affects.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
@@ -77,6 +83,10 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
 	addFreeAt(c, &f.freeAt)
+	c.Flags().StringVar(&f.permit, "permit", "",
+		"`features` that settings must work with, separated by commas, such as rdma,graphs; none: not even the file's")
+	c.Flags().StringVar(&f.torch, "torch", "", "`version` of the deployment's PyTorch, such as 2.9.1; default the file's")
+	c.Flags().StringVar(&f.serving, "serving", "", "deployed `program` that settings must work with, such as vllm-sleep")
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
 	f.files.addFigures(c, "text")
 	f.files.addHTML(c)
@@ -145,8 +155,24 @@ func (f *whatifFlags) options() (o whatif.Options, err error) {
 	if !f.namesPolicy() {
 		o.Device.Policy = "" // as recorded
 	}
-	o.FreeAt, err = parseFreeAt(f.freeAt)
+	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
+		return o, err
+	}
+	f.deployment, err = f.needs()
+	o.Needs = f.deployment
 	return o, err
+}
+
+// needs reads the flags about the deployment.
+func (f *whatifFlags) needs() (n whatif.Needs, err error) {
+	if n.Features, err = whatif.ParseFeatures(f.permit); err != nil {
+		return n, flagError("permit", err)
+	}
+	if n.Torch, err = whatif.ParseTorch(f.torch); err != nil {
+		return n, flagError("torch", err)
+	}
+	n.Serving, err = whatif.ParseServing(f.serving)
+	return n, flagError("serving", err)
 }
 
 func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
@@ -199,6 +225,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
+	rec.Deploy(f.deployment) // after the recorded allocator, whose version is the file's
 	if err := modelFramework(f.catalogue, &rec, w.Head().Header); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}

@@ -84,6 +84,9 @@ func TestWhatifRefuses(t *testing.T) {
 		`--grid: ` + grid + `: line 2, column 13: unknown strategy "cfb"`:    {"--grid", grid, trace},
 		`--grid: ` + tag + `: line 1, column 1: want one list of strategies`: {"--grid", tag, trace},
 		`--grid: ` + deep + `: line 1, column 17: exceeded max depth of 16`:  {"--grid", deep, trace},
+		`--permit: unknown feature "rmda": did you mean "rdma"? want one of`: {"--permit", "graphs,rmda", trace},
+		`--serving: unknown profile "vlm": did you mean "vllm"? want one of`: {"--serving", "vlm", trace},
+		`--torch: "latest": want a version of PyTorch, such as 2.9.1`:        {"--torch", "latest", trace},
 		`--workers: want 0 or more`:                                          {"--workers", "-1", trace},
 		`--device: device "cuda"`:                                            {"--device", "cuda", trace},
 		`--sim: capacity: this command sets it`:                              {"--sim", `{"capacity":"1GiB"}`, trace},
@@ -117,4 +120,30 @@ func TestWhatifWritesItsFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, info.Size())
 	}
+}
+
+// TestWhatifPermitsWhatTheDeploymentNeeds asks about a recording with the flags of a deployment.
+func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
+	const file = "../examples/oom/chat.pickle.gz"
+	r := whatifJSON(t, "--permit", "rdma,graphs", "--torch", "2.9.1", file)
+	require.Equal(t, []string{"PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:64"}, r.Answer.Environment)
+	require.Empty(t, r.Answer.Constraints)
+	for _, p := range r.Runs {
+		if p.Label == "caching expandable_segments:True" {
+			require.Equal(t, whatif.Fails, p.Permit)
+			require.Contains(t, p.RuleIDs, "rdma-mooncake")
+		}
+	}
+	text := succeed(t, "whatif", "--serving", "vllm-sleep", file)
+	require.Contains(t, text, "\nThe deployment:\n- The settings must work with legacy-ipc (--serving), sleep (--serving)")
+	require.Contains(t, text, "https://github.com/vllm-project/vllm/pull/14189\n")
+	require.Contains(t, text, "not permitted with legacy-ipc, mempool, mempool-allocator, sleep")
+	require.NotContains(t, text, "If the deployment needs more:")
+
+	without := whatifJSON(t, file)
+	require.Len(t, without.Answer.Constraints, 2)
+	require.Equal(t, r.Answer.Label, without.Answer.Constraints[0].Label)
+	require.Equal(t, r.Answer.Need, without.Answer.Constraints[0].Need)
+	table := succeed(t, "whatif", "--permit", "rdma", "--csv", "-", file)
+	require.Contains(t, table, ",permit,")
 }

@@ -71,7 +71,7 @@ func drawnPoints(r *whatif.Result) (points []*whatif.Point) {
 			recorded = p
 		case p.Label == r.Answer.Label && r.Answer.Label != "":
 			answer = p
-		case other == nil && p.Export == nil && !p.Baseline && p.Need() != 0:
+		case other == nil && p.Export == nil && !p.Baseline && p.Permitted() && p.Need() != 0:
 			other = p
 		}
 	}

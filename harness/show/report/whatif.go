@@ -65,6 +65,12 @@ func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) er
 		}
 	}
 	sentences("What changed:", r.Answer.Changes)
+	var constraints []string
+	for _, c := range r.Answer.Constraints {
+		constraints = append(constraints, c.Text)
+	}
+	sentences("If the deployment needs more:", constraints)
+	sentences("The deployment:", r.Answer.Permits)
 	sentences("How sure:", r.Answer.Sure)
 	b.WriteString("\n")
 	if r.Final != nil {
@@ -315,6 +321,9 @@ func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 	}
 	if p.LeastShare {
 		add("the least share that completes")
+	}
+	if p.Permit != "" {
+		add("%s", r.Permit.Note(p))
 	}
 	if p.Baseline {
 		add("baseline: every block from the device")

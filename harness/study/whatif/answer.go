@@ -42,6 +42,10 @@ type Answer struct {
 	Since  string      `json:"since,omitempty"`
 	Before []string    `json:"before,omitempty"`     // variables to export for releases before Since
 	Need   device.Size `json:"need_bytes,omitempty"` // a sufficient capacity
+
+	// other answers, for deployments with common constraints; absent: their needs are given
+	Constraints []Constrained `json:"constraints,omitempty"`
+	Permits     []string      `json:"permits,omitempty"` // sentences about the deployment
 }
 
 // nearly is the inverse of the extra need accepted for a simpler setting: 1 %.
@@ -54,9 +58,10 @@ const closeMargin = 50
 type answerWriter struct {
 	*Result
 	pools    bool
-	recorded *Point // nil: the recorded settings are unknown
-	chosen   *Point // the recommended one, or nil
-	card     string // last card mentioned
+	allowed  func(*Point) bool // points that may be named, because the deployment permits them
+	recorded *Point            // nil: the recorded settings are unknown
+	chosen   *Point            // the recommended one, or nil
+	card     string            // last card mentioned
 	a        Answer
 }
 
@@ -66,11 +71,12 @@ func AnswerOf(r *Result, pools bool) Answer {
 	t := newAnswerWriter(r, pools)
 	t.write()
 	t.sure()
+	t.permits()
 	return t.a
 }
 
 func newAnswerWriter(r *Result, pools bool) *answerWriter {
-	return &answerWriter{Result: r, pools: pools, recorded: r.recorded()}
+	return &answerWriter{Result: r, pools: pools, recorded: r.recorded(), allowed: (*Point).Permitted}
 }
 
 // recorded returns the point of the recorded settings, or nil.
@@ -99,7 +105,7 @@ func (t *answerWriter) write() {
 	known := func(p *Point) bool { return p.Need() != 0 }
 	completes := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	first := func(f func(*Point) bool) func(*Point) bool {
-		return func(p *Point) bool { return f(p) && t.candidate(p) && t.keepsPools(p) }
+		return func(p *Point) bool { return f(p) && (t.Recorded.Framework == "" || t.ours(p)) && t.keepsPools(p) }
 	}
 	switch {
 	case t.Cannot != "":
@@ -117,7 +123,7 @@ func (t *answerWriter) write() {
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and %s.", units.Bytes(t.LowerBound), t.cardHas())
 		t.howSmall(nil, t.least(known))
-	case t.recorded != nil && completes(t.recorded):
+	case t.recorded != nil && completes(t.recorded) && t.recorded.Permitted():
 		t.a.Verdict = Carried
 		t.preface()
 		t.alreadyCarried()
@@ -133,21 +139,28 @@ func (t *answerWriter) write() {
 		t.a.Verdict = Strategy
 		b := t.best(completes)
 		t.choose(b)
-		t.say("No setting of %s that was tried%s completes this run on %s. %s would: it %s.", t.Recorded.Framework,
-			t.butBaseline(completes), t.cardName(), capital(t.name(b)), needs(b))
+		t.say("No setting of %s that was %s%s completes this run on %s. %s would: it %s.", t.Recorded.Framework,
+			t.scope(), t.butBaseline(completes), t.cardName(), capital(t.name(b)), needs(b))
 		t.tight(b)
 		t.costs(b)
 		t.fits(b)
 	default:
 		t.a.Verdict = None
-		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && completes(&p) }); i >= 0 {
-			t.say("None: of the %d settings that were tried, only the baseline %s completes this run on %s: it requests "+
-				"every block from the device.", t.Points, t.baseline(&t.Runs[i]), t.cardName())
+		which := fmt.Sprintf("%d settings that were tried", t.Points)
+		if t.scope() != tried {
+			which = "permitted settings"
+		}
+		if i := slices.IndexFunc(t.Runs, func(p Point) bool {
+			return p.Baseline && completes(&p) && p.Permitted()
+		}); i >= 0 {
+			t.say("None: of the %s, only the baseline %s completes this run on %s: it requests "+
+				"every block from the device.", which, t.baseline(&t.Runs[i]), t.cardName())
 		} else {
-			t.say("None: none of the %d settings that were tried completes this run on %s.", t.Points, t.cardName())
+			t.say("None: none of the %s completes this run on %s.", which, t.cardName())
 		}
 		t.howSmall(t.best(first(known)), t.least(known))
 	}
+	t.constrain(first)
 }
 
 // preface describes a recorded failure that did not end the run, or its absence.
@@ -171,10 +184,10 @@ func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, ne
 func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
-// 1/part. It never returns a baseline; nil if there is no point.
+// 1/part. It never returns a baseline or a forbidden point; nil if there is no point.
 func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
-	f = func(p *Point) bool { return !p.Baseline && named(p) }
+	f = func(p *Point) bool { return !p.Baseline && t.allowed(p) && named(p) }
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || t.holds(p) < least) {
@@ -272,7 +285,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 	}
 	switch {
 	case b == nil || b.Need() == 0:
-	case p == nil || p.Need() == 0:
+	case p == nil || p.Need() == 0 || !p.Permitted():
 		t.choose(b)
 		t.say("%s %s.", capital(t.name(b)), needs(b))
 		t.fits(b)
@@ -281,7 +294,8 @@ func (t *answerWriter) howSmall(b, least *Point) {
 		if t.open(p) {
 			so = ", as far as was searched"
 		}
-		t.say("Nothing to gain from settings%s: none of %s that was tried needs noticeably less.", so, t.Recorded.Framework)
+		t.say("Nothing to gain from settings%s: none of %s that was %s needs noticeably less.", so, t.Recorded.Framework,
+			t.scope())
 		b = p
 	default:
 		t.choose(b)
@@ -291,7 +305,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 	}
 	if t.a.Verdict == TooLittle && least != nil && (p == nil || p.Need() == 0 || p.Need()-least.Need() > p.Need()/nearly) {
 		t.choose(least)
-		t.say("Of everything tried except the baseline, %s needs the least: %s.", t.name(least), amount(least))
+		t.say("Of everything %s except the baseline, %s needs the least: %s.", t.scope(), t.name(least), amount(least))
 		t.fits(least)
 		return
 	}
@@ -304,7 +318,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 // searched.
 func (t *answerWriter) open(p *Point) bool {
 	return slices.ContainsFunc(t.Runs, func(q Point) bool {
-		if !t.ours(&q) || q.CompletesAt == nil || q.MinCapacity != nil {
+		if !t.ours(&q) || !q.Permitted() || q.CompletesAt == nil || q.MinCapacity != nil {
 			return false
 		}
 		least := t.LowerBound
@@ -323,7 +337,7 @@ func (t *answerWriter) smallest(b, least *Point) {
 	if b != nil && b.Need() != 0 && t.holds(b)-min(t.holds(b), t.holds(least)) <= t.holds(b)/nearly {
 		return
 	}
-	t.say("Of everything tried except the baseline, %s needs the least: %s. The live bytes alone are %s.",
+	t.say("Of everything %s except the baseline, %s needs the least: %s. The live bytes alone are %s.", t.scope(),
 		t.name(least), amount(least), units.Bytes(t.LowerBound))
 }
 
@@ -338,6 +352,9 @@ func (t *answerWriter) costs(b *Point) {
 		}
 		t.say("%s make %s (%s)%s.", capital(t.Recorded.Settings()), units.Count(p.DeviceCalls),
 			units.Nanoseconds(p.DeviceTime), fail)
+	}
+	if b.Permit == Slow {
+		t.say("It is %s.", t.Permit.Note(b))
 	}
 }
 

@@ -120,6 +120,9 @@ func (m *merger) merge(grid []setting.Setup) *Result {
 		all.Runs = append([]Point{*p}, all.Runs...)
 	}
 	slices.SortStableFunc(all.Runs, byNeed)
+	all.decide(all.Permit.needs, slices.ContainsFunc(m.ranks, func(r Rank) bool {
+		return slices.Contains(r.Result.Permit.Shown, showsPools)
+	}))
 	return m.all
 }
 

@@ -66,9 +66,9 @@ func (r *Result) ours(p *Point) bool {
 }
 
 // candidate reports whether a point may be the first answer: users can select it, or the framework
-// is unknown.
+// is unknown, and the deployment permits it.
 func (r *Result) candidate(p *Point) bool {
-	return r.Recorded.Framework == "" || r.ours(p)
+	return (r.Recorded.Framework == "" || r.ours(p)) && p.Permitted()
 }
 
 // exported returns the variables for the recorded version. If the version is unknown they are the
@@ -96,7 +96,7 @@ func (t *answerWriter) baseline(p *Point) string {
 // butBaseline names the setting of the recorded framework that is a baseline and that f accepts.
 func (t *answerWriter) butBaseline(f func(*Point) bool) string {
 	for i := range t.Runs {
-		if p := &t.Runs[i]; p.Baseline && t.ours(p) && f(p) {
+		if p := &t.Runs[i]; p.Baseline && t.ours(p) && p.Permitted() && f(p) {
 			return ", except " + t.name(p) + ", which requests every block from the device,"
 		}
 	}

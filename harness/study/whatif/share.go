@@ -29,7 +29,7 @@ func (s *search) leastShare() error {
 	best := -1
 	for i := range s.Runs {
 		p := &s.Runs[i]
-		if p.setup.Share() > 0 && s.ours(p) && p.Carried != nil && *p.Carried && p.Need() != 0 &&
+		if p.setup.Share() > 0 && s.ours(p) && p.Permitted() && p.Carried != nil && *p.Carried && p.Need() != 0 &&
 			(best < 0 || s.holds(p) < s.holds(&s.Runs[best])) {
 			best = i
 		}
@@ -119,7 +119,7 @@ func (r *Result) shrunk(p *Point) *Point {
 		return p
 	}
 	for i := range r.Runs {
-		if r.Runs[i].LeastShare {
+		if r.Runs[i].LeastShare && r.Runs[i].Permitted() {
 			return &r.Runs[i]
 		}
 	}

@@ -29,6 +29,7 @@ func tableRows(r *Result) (rows []tableRow) {
 		for _, other := range p.alike {
 			row := tableRow{other.Label, strings.Join(other.environment(), " "), p.Label, r.Card, *p}
 			row.Strategy, row.Changes, row.Recorded = other.Strategy, other.Changes, other.Recorded
+			row.Permit = other.Permit
 			row.Config, _ = json.Marshal(other.Setup(p.Device).Config) // cannot fail for a configuration
 			rows = append(rows, row)
 		}

@@ -33,6 +33,7 @@ type Options struct {
 	Full    bool          // search each minimum completely, ignoring the budget
 	Workers int           // concurrent replays; 0: one per core
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
+	Needs   Needs         // of the deployment
 	// Progress is called, never concurrently, with the events replayed and an estimate of their
 	// total; may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
@@ -50,6 +51,7 @@ type Result struct {
 
 	Answer   Answer   `json:"answer"`   // as text
 	Recorded Recorded `json:"recorded"` // the recorded run
+	Permit   *Permit  `json:"permit"`   // needs of the deployment, and the rules that follow
 
 	// the failed request; absent: none failed, or the card is unknown
 	Explained *Explained `json:"failure,omitempty"`
@@ -84,8 +86,10 @@ type Point struct {
 	Recorded bool            `json:"is_recorded"`               // the recorded setting
 	// with the smallest share of the card that completes, in hundredths
 	LeastShare bool     `json:"is_least_share,omitempty" flat:"-"`
-	Same       []string `json:"same_as,omitempty" flat:"-"` // labels of equivalent settings on this trace
-	Carried    *bool    `json:"carried"`                    // the trace completes on the card; null: no card is known
+	Same       []string `json:"same_as,omitempty" flat:"-"`  // labels of equivalent settings on this trace
+	Carried    *bool    `json:"carried"`                     // the trace completes on the card; null: no card is known
+	Permit     RuleKind `json:"permit,omitempty"`            // worst kind of the rules that concern it; absent: none do
+	RuleIDs    []string `json:"rule_ids,omitempty" flat:"-"` // the rules that concern it
 	// highest capacity below CompletesAt that failed; null: none
 	FailsAt *device.Size `json:"fails_at_bytes"`
 	// CompletesAt is the lowest capacity that completed; null: none.
@@ -126,6 +130,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	if prepared.LowerBound() == 0 {
 		return nil, fmt.Errorf("%s: the trace has no allocations", w.Head().Header.Name)
 	}
+	rec.Deploy(o.Needs)
 	card := cmp.Or(o.Card, rec.Capacity)
 	o.Device.Policy = cmp.Or(o.Device.Policy, rec.Policy)
 	r := &Result{
@@ -144,14 +149,17 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		r.Runs = []Point{}
 	}
 	if r.Runs != nil {
+		r.decide(o.Needs, w.Demand.Pools)
 		r.Answer = AnswerOf(r, w.Demand.Pools)
 		return r, nil
 	}
 	r.Runs = points(rec.Framework, grid, rec.Setup, keyOn(w.Demand))
+	r.decide(o.Needs, w.Demand.Pools)
 	s := &search{Result: r, ctx: ctx, trace: prepared, demand: w.Demand, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
 	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
 		err = s.leastShare()
+		r.decide(o.Needs, w.Demand.Pools) // also of the point that it adds
 	}
 	if err == nil && r.Cannot == "" {
 		err = s.explain(w)

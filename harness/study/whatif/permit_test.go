@@ -1,0 +1,236 @@
+package whatif_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// resplit needs 160 MiB with PyTorch's defaults, 120 MiB with expandable segments, and 122 MiB with
+// max_split_size_mb:64.
+const (
+	ofPyTorch = "# vramyard-trace 1\n# framework=PyTorch\n"
+	resplit   = "a 1 100MiB\nf 1\na 2 61MiB\na 3 59MiB\n"
+	onCard    = 130 * device.MiB
+)
+
+// answered asks about the trace with the quick grid.
+func answered(t *testing.T, header string, n whatif.Needs) *whatif.Result {
+	t.Helper()
+	return search(t, read(t, header+resplit), quick(t), whatif.Options{Card: onCard, Needs: n})
+}
+
+// named returns the point with a label.
+func named(t *testing.T, r *whatif.Result, label string) *whatif.Point {
+	t.Helper()
+	i := slices.IndexFunc(r.Runs, func(p whatif.Point) bool { return p.Label == label })
+	require.GreaterOrEqual(t, i, 0, label)
+	return &r.Runs[i]
+}
+
+// TestTheAnswerIsPermitted has one case for each kind of rules.
+func TestTheAnswerIsPermitted(t *testing.T) {
+	const expandable = "caching expandable_segments:True"
+	r := answered(t, ofPyTorch, whatif.Needs{Features: []string{}})
+	require.Equal(t, expandable, r.Answer.Label)
+	require.Empty(t, r.Answer.Permits)
+	require.Empty(t, r.Answer.Constraints, "the needs are given")
+
+	r = answered(t, ofPyTorch, whatif.Needs{Features: []string{"rdma"}}) // an error
+	require.NotContains(t, r.Answer.Label, "expandable")
+	require.NotContains(t, strings.Join(r.Answer.Environment, " "), "expandable")
+	require.Equal(t, "not permitted with rdma", r.Permit.Note(named(t, r, expandable)))
+	require.Contains(t, r.Answer.Permits[0], "must work with rdma (--permit)")
+	require.NotContains(t, strings.Join(r.Answer.Permits, "\n"), "monarch/pull/4756", "slow, but left out anyway")
+
+	r = answered(t, ofPyTorch, whatif.Needs{Features: []string{"windows"}}) // ignored
+	require.NotContains(t, r.Answer.Label, "expandable")
+	require.Equal(t, "ignored with windows", r.Permit.Note(named(t, r, expandable)))
+	require.Contains(t, strings.Join(r.Answer.Permits, "\n"), "Left out, has no effect with windows: "+expandable)
+
+	for version, slow := range map[string]bool{"2.4.1": true, "2.5.0": false, "2.15.0": false} {
+		r = answered(t, ofPyTorch, whatif.Needs{Features: []string{"graphs"}, Torch: version})
+		require.Equal(t, expandable, r.Answer.Label)
+		require.Equal(t, version, r.Recorded.Version)
+		text := strings.Join(r.Answer.Text, " ")
+		require.Equal(t, slow, strings.Contains(text, "It is slow with graphs."), text)
+		require.Equal(t, slow, strings.Contains(strings.Join(r.Answer.Permits, " "), "Permitted, but slow with graphs"))
+	}
+}
+
+// TestUnknownReleasesAreSaid asks with features whose rules depend on the release.
+func TestUnknownReleasesAreSaid(t *testing.T) {
+	const unknown = "The release of PyTorch is unknown, so the rules of all releases apply: --torch names it."
+	for version, said := range map[string]bool{"": true, "2.7.1": false} {
+		r := answered(t, ofPyTorch, whatif.Needs{Features: []string{"mempool"}, Torch: version})
+		require.False(t, named(t, r, "caching expandable_segments:True").Permitted())
+		require.Equal(t, said, slices.Contains(r.Answer.Permits, unknown))
+	}
+	r := answered(t, ofPyTorch, whatif.Needs{Features: []string{"mempool"}, Torch: "2.8.0"})
+	require.True(t, named(t, r, "caching expandable_segments:True").Permitted())
+}
+
+// TestNothingIsPermitted has a grid of which no setting is permitted.
+func TestNothingIsPermitted(t *testing.T) {
+	grid := []setting.Setup{lookup(t, "caching", `{"conf":"expandable_segments:True"}`), lookup(t, "bestfit", "")}
+	r := search(t, read(t, ofPyTorch+resplit), grid,
+		whatif.Options{Card: onCard, Needs: whatif.Needs{Features: []string{"sleep", "mempool"}}})
+	require.Equal(t, whatif.None, r.Answer.Verdict)
+	require.True(t, strings.HasPrefix(strings.Join(r.Answer.Text, " "),
+		"None: none of the permitted settings completes this run on a card of 130.00 MiB. With the recorded "+
+			"settings it needs 160.00 MiB."), r.Answer.Text)
+	require.Empty(t, r.Answer.Label)
+}
+
+// TestEveryProfile asks with each program.
+func TestEveryProfile(t *testing.T) {
+	for _, p := range whatif.Compatibility().Profiles {
+		r := answered(t, ofPyTorch, whatif.Needs{Serving: p.Name})
+		require.Equal(t, p.Framework, r.Recorded.Framework, p.Name)
+		require.Len(t, r.Permit.Features, len(p.Features), p.Name)
+		for _, f := range r.Permit.Features {
+			require.Contains(t, p.Features, f.Name)
+			require.Equal(t, "--serving", f.Why)
+		}
+		expandable := named(t, r, "caching expandable_segments:True").Permitted()
+		switch p.Name {
+		case "vllm", "vllm-sleep", "sglang", "trl-colocated", "megatron":
+			require.False(t, expandable, p.Name)
+		default:
+			require.True(t, expandable, p.Name)
+		}
+		if p.Framework != "PyTorch" {
+			require.NotContains(t, strings.Join(r.Answer.Environment, " "), "PYTORCH", p.Name)
+		}
+		for _, rule := range r.Permit.Rules {
+			others := map[string]bool{"vLLM": true, "SGLang": true, "Megatron-LM": true}
+			require.False(t, others[rule.Program] && rule.Program != p.Program, "%s: %s", p.Name, rule.ID)
+		}
+	}
+	tensorflow := answered(t, ofPyTorch, whatif.Needs{Serving: "tensorflow", Features: []string{"mempool"}})
+	require.True(t, named(t, tensorflow, "bestfit").Permitted(), "it replaces no allocator of PyTorch")
+	comfyui := answered(t, ofPyTorch, whatif.Needs{Serving: "comfyui"})
+	require.False(t, named(t, comfyui, "async:keep").Permitted())
+	both := answered(t, ofPyTorch, whatif.Needs{Serving: "comfyui", Features: []string{"rdma"}})
+	require.Len(t, both.Permit.Features, 2, "flags add up")
+}
+
+// TestTheFileShowsFeatures has a trace with private pools, recorded settings and a version.
+func TestTheFileShowsFeatures(t *testing.T) {
+	const pools = "# vramyard-trace 1\n# torch=2.4.1\npool begin 1\na 9 3MiB\npool end 1\n"
+	r := answered(t, pools, whatif.Needs{})
+	require.Equal(t, []string{"private pools"}, r.Permit.Shown)
+	require.Len(t, r.Permit.Features, 1)
+	require.Equal(t, "graphs", r.Permit.Features[0].Name)
+	require.Equal(t, "private pools", r.Permit.Features[0].Why)
+	require.Equal(t, "The file shows private pools.", r.Answer.Permits[0])
+	require.Equal(t, "The settings must work with graphs (private pools).", r.Answer.Permits[1])
+	require.Equal(t, whatif.Slow, named(t, r, "caching expandable_segments:True").Permit, "by the file's version")
+
+	for _, n := range []whatif.Needs{{Features: []string{}}, {Features: []string{"sleep"}}, {Serving: "comfyui"}} {
+		for _, f := range answered(t, pools, n).Permit.Features {
+			require.NotEqual(t, "graphs", f.Name, "flags override the file")
+		}
+	}
+	r = answered(t, pools, whatif.Needs{Torch: "2.9.1"})
+	require.Empty(t, named(t, r, "caching expandable_segments:True").Permit, "the flag overrides the version of the file")
+	require.Len(t, r.Permit.Features, 1)
+
+	w, err := whatif.Survey(read(t, resplit))
+	require.NoError(t, err)
+	rec := whatif.RecordedIn(w)
+	rec.Framework, rec.Config = "PyTorch", json.RawMessage(`{"conf":"expandable_segments:True"}`)
+	rec.Setup, err = strategies.All().Lookup("caching", rec.Config)
+	require.NoError(t, err)
+	of := func(n whatif.Needs) *whatif.Result {
+		r, err := whatif.Search(t.Context(), w, rec, quick(t), whatif.Options{Card: onCard, Needs: n})
+		require.NoError(t, err)
+		return r
+	}
+	r = of(whatif.Needs{})
+	require.Equal(t, []string{"expandable segments"}, r.Permit.Shown)
+	require.Equal(t, whatif.Carried, r.Answer.Verdict)
+	require.Contains(t, r.Answer.Constraints[0].Text, "With --permit rdma,ipc: PYTORCH_ALLOC_CONF=")
+	r = of(whatif.Needs{Features: []string{"rdma"}})
+	require.NotEqual(t, whatif.Carried, r.Answer.Verdict, "the recorded settings are not permitted")
+	require.Contains(t, r.Answer.Permits, "The recorded settings do not.")
+	r, err = whatif.Search(t.Context(), w, rec, quick(t), whatif.Options{Needs: whatif.Needs{Features: []string{"rdma"}}})
+	require.NoError(t, err)
+	require.Equal(t, whatif.NoCard, r.Answer.Verdict)
+	require.Contains(t, strings.Join(r.Answer.Text, " "), "PYTORCH_ALLOC_CONF=max_split_size_mb:64 needs 122.00 MiB.")
+}
+
+// TestCommonConstraints compares the answer with those for common constraints.
+func TestCommonConstraints(t *testing.T) {
+	r := answered(t, ofPyTorch, whatif.Needs{})
+	require.Equal(t, "caching expandable_segments:True", r.Answer.Label)
+	require.Len(t, r.Answer.Constraints, 2, "CUDA graphs of torch.compile permit the first answer")
+	for i, features := range [][]string{{"rdma", "ipc"}, {"sleep", "mempool"}} {
+		c := r.Answer.Constraints[i]
+		require.Equal(t, features, c.Features)
+		p := named(t, answered(t, ofPyTorch, whatif.Needs{Features: features}), c.Label)
+		require.True(t, p.Permitted())
+		require.Equal(t, p.Need(), c.Need)
+		require.Equal(t, "With --permit "+strings.Join(features, ",")+": "+c.Environment[0]+" needs ",
+			c.Text[:strings.Index(c.Text, " needs ")+len(" needs ")])
+		require.Equal(t, answered(t, ofPyTorch, whatif.Needs{Features: features}).Answer.Label, c.Label)
+	}
+	r = search(t, read(t, ofPyTorch+resplit), []setting.Setup{lookup(t, "bestfit", "")},
+		whatif.Options{Card: onCard})
+	require.Equal(t, whatif.Strategy, r.Answer.Verdict)
+	var texts []string
+	for _, c := range r.Answer.Constraints {
+		require.Empty(t, c.Label)
+		texts = append(texts, c.Text)
+	}
+	require.Equal(t, []string{
+		"With --permit rdma,ipc: none.", "With --permit sleep,mempool: none.", "With --permit graph-trees: none.",
+	}, texts)
+}
+
+// lookup returns a setting of a strategy.
+func lookup(t *testing.T, name, config string) setting.Setup {
+	t.Helper()
+	s, err := strategies.All().Lookup(name, json.RawMessage(config))
+	require.NoError(t, err)
+	return s
+}
+
+// TestNeedsAreParsed reads the texts of flags.
+func TestNeedsAreParsed(t *testing.T) {
+	names, err := whatif.ParseFeatures("rdma, graphs")
+	require.NoError(t, err)
+	require.Equal(t, []string{"rdma", "graphs"}, names)
+	names, err = whatif.ParseFeatures("")
+	require.NoError(t, err)
+	require.Nil(t, names)
+	names, err = whatif.ParseFeatures("none")
+	require.NoError(t, err)
+	require.NotNil(t, names)
+	require.Empty(t, names)
+	for text, want := range map[string]string{
+		"rmda": `unknown feature "rmda": did you mean "rdma"? want one of rdma, ipc, `, "rdma,": `unknown feature "": want one of`,
+		"none,rdma": `unknown feature "none": `,
+	} {
+		_, err = whatif.ParseFeatures(text)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = whatif.ParseServing("vlm-sleep")
+	require.ErrorContains(t, err, `unknown profile "vlm-sleep": did you mean "vllm-sleep"? want one of vllm, `)
+	for _, version := range []string{"", "2.9", "2.9.1", "2.15.0+cu132", "2.6.0a0+git1234", "1.13.0a0"} {
+		_, err = whatif.ParseTorch(version)
+		require.NoError(t, err, version)
+	}
+	for _, version := range []string{"2", "v2.9", "2.9 ", "2.9.1;rm", "2..9", "latest"} {
+		_, err = whatif.ParseTorch(version)
+		require.ErrorContains(t, err, "want a version of PyTorch, such as 2.9.1", version)
+	}
+}
