@@ -18,6 +18,8 @@ var (
 	ErrInvalidRequest = errors.New("alloc: invalid request")
 	// ErrInvalidFree means that no live block starts at the address.
 	ErrInvalidFree = errors.New("alloc: invalid free")
+	// ErrInvalidSettings means that the text of settings is wrong.
+	ErrInvalidSettings = errors.New("alloc: invalid settings")
 	// ErrInvalidPool means that there is no such private pool, or that nothing is redirected into it.
 	ErrInvalidPool = errors.New("alloc: invalid pool")
 	// ErrClosed means that the strategy is closed.

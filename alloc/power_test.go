@@ -63,7 +63,8 @@ func TestPowersOfPyTorchPassThroughEveryWrapper(t *testing.T) {
 		require.NoError(t, power.BeginPool(s, 3, 7), name)
 		require.NoError(t, power.EndPool(s, 3), name)
 		require.ErrorIs(t, power.ReleasePool(s, 4), alloc.ErrInvalidPool, name)
-		require.Equal(t, []string{"begin 3 on 7", "end 3", "release 4"}, r.pools, name)
+		require.ErrorIs(t, power.Configure(s, "a:1"), alloc.ErrInvalidSettings, name)
+		require.Equal(t, []string{"begin 3 on 7", "end 3", "release 4", "configure a:1"}, r.pools, name)
 		var counters []string
 		require.NoError(t, power.Counters(s, func(counter string, n int64) bool {
 			counters = append(counters, fmt.Sprint(counter, n))
@@ -117,6 +118,7 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 		require.ErrorIs(t, power.BeginPool(s, 1, power.AllStreams), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.EndPool(s, 1), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.ReleasePool(s, 1), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, power.Configure(s, ""), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.Counters(s, nil), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.SetHistory(s, nil), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.Plan(s, nil), alloc.ErrUnsupported, name)

@@ -24,7 +24,7 @@ type Stats struct {
 	PeakRequested device.Size // maximum of Requested since New or ClearStats
 	PeakAllocated device.Size // maximum of Allocated since New or ClearStats
 	PeakActive    device.Size // maximum of Active since New or ClearStats
-	PeakReserved  device.Size // maximum of Reserved since New
+	PeakReserved  device.Size // maximum of Reserved plus Forgotten since New
 	LargestAlloc  device.Size // largest block granted since New or ClearStats
 
 	Limit      device.Size // the strategy's own limit of Reserved; 0 for none
@@ -91,7 +91,7 @@ func (s *Stats) RegionAdded(size device.Size) {
 	s.Regions++
 	s.Reserves++
 	s.Reserved += size
-	s.PeakReserved = max(s.PeakReserved, s.Reserved)
+	s.PeakReserved = max(s.PeakReserved, s.Reserved+s.Forgotten)
 }
 
 // RegionReleased counts a released region of size bytes.

@@ -137,3 +137,8 @@ func (s *rich) SetHistory(tell func(power.Action)) { s.tell = tell }
 func (s *rich) Plan(f power.Forecast) { s.plan = slices.Collect(f) }
 
 func (s *rich) Mark(text string) { s.marks = append(s.marks, text) }
+
+func (s *rich) Configure(settings string) error {
+	s.pools = append(s.pools, "configure "+settings)
+	return alloc.ErrInvalidSettings
+}

@@ -157,6 +157,8 @@ func (m *machine) execute(c *Call) (a Answer) {
 		a.Err = power.EndPool(m.Strategy, c.Pool)
 	case OpPoolRelease:
 		a.Err = power.ReleasePool(m.Strategy, c.Pool)
+	case OpConf:
+		a.Err = power.Configure(m.Strategy, c.Conf)
 	case opClose:
 		a.Err = m.Close()
 	}

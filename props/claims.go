@@ -155,7 +155,8 @@ func (c *claims) elsewhere(seq Sequence) error {
 // at most.
 func (c *claims) tighten() error {
 	need := c.machines[0].dev.Usage().PeakCharged
-	if !c.subject.Setup.Unbound() || need == 0 || slices.ContainsFunc(c.calls, answered.ranOut) {
+	excused := func(a answered) bool { return a.ranOut() || a.Kind == OpConf }
+	if !c.subject.Setup.Unbound() || need == 0 || slices.ContainsFunc(c.calls, excused) {
 		return nil
 	}
 	m, err := c.on(need)
@@ -234,6 +235,7 @@ func (s Subject) reduced(seq Sequence) (Subject, bool) {
 
 // demandOf returns the demand of a sequence.
 func demandOf(seq Sequence) (d setting.Demand) {
+	d.Changes = changes(seq)
 	for _, o := range seq {
 		d.Pools = d.Pools || o.Kind == OpPoolBegin
 		d.Polls = d.Polls || o.Kind == OpPoll

@@ -24,6 +24,7 @@ type Profile struct {
 	Streams    bool          // whether streams can be recorded for its blocks
 	Poller     bool          // whether it can look for deferred frees
 	Pools      bool          // whether it has private pools
+	Confs      []string      // settings to change to
 
 	learns bool // whether it uses hints of the program
 }
@@ -86,6 +87,9 @@ func newMix(rng *rand.Rand, p Profile) *mix {
 	if p.Pools && rng.Intn(4) != 0 { // else nothing is redirected
 		t.kinds = append(t.kinds, weighted{7, OpPoolBegin}, weighted{12, OpPoolEnd}, weighted{7, OpPoolRelease})
 	}
+	if len(p.Confs) > 0 && rng.Intn(3) == 0 { // else the settings stay
+		t.kinds = append(t.kinds, weighted{4, OpConf})
+	}
 	for _, k := range t.kinds {
 		t.total += k.weight
 	}
@@ -120,6 +124,8 @@ func (t *mix) op(rng *rand.Rand) Op {
 		o.Pick, o.Stream = uint64(rng.Intn(1<<16)), device.Stream(rng.Intn(streams))
 	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
 		t.pool(rng, &o)
+	case OpConf:
+		o.Conf = t.Confs[rng.Intn(len(t.Confs))]
 	case OpFault:
 		o.Pick = 1 + uint64(rng.Intn(3))
 	default:

@@ -32,6 +32,7 @@ type interpreter struct {
 	closing []string // the calls among them that close the sequence
 	ended   bool     // the sequence is over, and is being closed
 	events  []trace.Event
+	tags    []string // of the events
 	tally   Result
 
 	seed      int64      // of the present sequence
@@ -77,7 +78,7 @@ func (silent) look() error                    { return nil }
 
 func (in *interpreter) reset() {
 	in.machines, in.called, in.broken = in.machines[:0], nil, false
-	in.live, in.freed, in.events = in.live[:0], in.freed[:0], in.events[:0]
+	in.live, in.freed, in.events, in.tags = in.live[:0], in.freed[:0], in.events[:0], append(in.tags[:0], "")
 	in.closing, in.ended = in.closing[:0], false
 	in.ids, in.frees, in.step = 0, 0, 0
 }
@@ -225,6 +226,11 @@ func (in *interpreter) note(c *Call) {
 	if e.ID != 0 {
 		e.Slot = uint32(e.ID - 1)
 	}
+	if e.Kind == trace.Conf && c.Conf != "" {
+		if e.Tag = uint32(max(slices.Index(in.tags, c.Conf), 0)); e.Tag == 0 {
+			e.Tag, in.tags = uint32(len(in.tags)), append(in.tags, c.Conf)
+		}
+	}
 	in.events = append(in.events, e)
 	if in.ended {
 		in.closing = append(in.closing, c.String())
@@ -234,7 +240,7 @@ func (in *interpreter) note(c *Call) {
 func (in *interpreter) trace(name string) *trace.Trace {
 	return &trace.Trace{
 		Header: trace.Header{Name: name, Format: "text"},
-		Events: slices.Clone(in.events), Tags: []string{""}, Slots: int(in.ids),
+		Events: slices.Clone(in.events), Tags: slices.Clone(in.tags), Slots: int(in.ids),
 	}
 }
 

@@ -91,6 +91,7 @@ const (
 	IReference     Number = 73 // a reference frees its block and no other
 	ILocated       Number = 74 // a block is found by its address
 	ISpan          Number = 75 // a strategy does the same at the capacities that it reports
+	IConfAnswer    Number = 76 // a change of settings gets the right answer, and moves nothing
 )
 
 var invariantNames = [...]string{
@@ -115,6 +116,7 @@ var invariantNames = [...]string{
 	IPreallocated: "preallocation", IUnbound: "independence of capacity", IMetered: "metadata", IReduced: "reduction",
 	IFitted:    "fit",
 	IReference: "references", ILocated: "block at an address", ISpan: "span",
+	IConfAnswer: "answer to settings",
 }
 
 // Name returns the invariant in a word or two.

@@ -28,6 +28,7 @@ const closelyJudged = 2000
 type Judge struct {
 	r        *runner
 	events   []trace.Event
+	tags     []string // of the trace
 	dev      *sim.Device
 	limiter  *callLimiter
 	plan     device.FaultPlan
@@ -52,7 +53,8 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Judge{r: newRunner(&s), events: t.Events, dev: dev, limiter: newCallLimiter(dev), plan: plan, requests: requests}
+	j := &Judge{r: newRunner(&s), events: t.Events, tags: t.Tags, dev: dev, limiter: newCallLimiter(dev), plan: plan,
+		requests: requests}
 	if n, ok := t.Header.Get(undrainedKey); ok {
 		if j.undrained, err = strconv.Atoi(n); err != nil {
 			return nil, fmt.Errorf("%s: header %s=%s: want a number of events", t.Header.Name, undrainedKey, n)
@@ -145,6 +147,9 @@ func (j *Judge) callsOf(o replay.Observation, e *trace.Event) (calls []Call) {
 	}
 	c := Call{Op: Op{Kind: kindOf(e.Kind), Stream: o.Stream, Pool: o.Pool}, ID: e.ID, Request: o.Request, Addr: o.Addr,
 		Count: e.Arg}
+	if c.Kind == OpConf && e.Tag != 0 {
+		c.Conf = j.tags[e.Tag]
+	}
 	c.nth = slices.IndexFunc(j.r.main.blocks, func(b alloc.Block) bool { return b.Addr == o.Addr })
 	if c.Kind == OpFree && o.Delayed {
 		use := c

@@ -182,6 +182,9 @@ func (m *machine) checkClosed() error {
 			calls = append(calls, Call{Op: Op{Kind: k, Pool: 1}})
 		}
 	}
+	if power.Has(m.Strategy, power.PowerConfigurable) {
+		calls = append(calls, Call{Op: Op{Kind: OpConf}})
+	}
 	for _, c := range calls {
 		if err := m.do(&c).Err; !errors.Is(err, alloc.ErrClosed) {
 			return violated(IClosed, "%s after Close was answered by %v, want %q", kinds[c.Kind].method, quoted(err),

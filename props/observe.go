@@ -173,6 +173,10 @@ func (r *runner) observeOutcome() error {
 		if v, ok := errors.AsType[*Violation](SameLive(r.was.walk, r.is.walk)); ok {
 			return r.judge(violated(IPoolAnswer, "%s", v.Detail))
 		}
+	case configured:
+		if v, ok := errors.AsType[*Violation](SameWalk(r.was.walk, r.is.walk, r.was.stats, r.is.stats)); ok {
+			return r.judge(violated(IConfAnswer, "%s", v.Detail))
+		}
 	}
 	return nil
 }

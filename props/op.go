@@ -33,6 +33,7 @@ const (
 	OpPoolBegin               // redirect requests into a private pool
 	OpPoolEnd                 // end the redirection into a pool
 	OpPoolRelease             // release a pool
+	OpConf                    // change the settings
 	opClose                   // close the strategy; no sequence has it
 	numKinds
 )
@@ -60,6 +61,7 @@ var kinds = [numKinds]struct {
 	OpPoolBegin:   {"pool begin", trace.PoolBegin, "BeginPool"},
 	OpPoolEnd:     {"pool end", trace.PoolEnd, "EndPool"},
 	OpPoolRelease: {"pool release", trace.PoolRelease, "ReleasePool"},
+	OpConf:        {"conf", trace.Conf, "Configure"},
 	opClose:       {words: "close", method: "Close"},
 }
 
@@ -74,6 +76,7 @@ type Op struct {
 	Hint   alloc.Hint    // OpAlloc
 	Before uint64        // OpAlloc: Request.Before
 	Pool   alloc.PoolID  // OpPoolBegin, OpPoolEnd, OpPoolRelease
+	Conf   string        // OpConf: the settings
 	Pick   uint64        // which block, how far inside, how far the frontier, how many faults
 }
 
@@ -130,6 +133,9 @@ func (o Op) String() string {
 		return "invalid"
 	}
 	text := []byte(kinds[o.Kind].words)
+	if o.Kind == OpConf {
+		text = strconv.AppendQuote(append(text, ' '), o.Conf)
+	}
 	for _, n := range o.numbers() {
 		text = fmt.Appendf(text, " %d", *n)
 	}
@@ -194,6 +200,10 @@ func parseOp(words []string) (o Op, err error) {
 	}
 	if o.Kind == opClose {
 		return o, fmt.Errorf("want one of %s", strings.Join(known, ", "))
+	}
+	if o.Kind == OpConf {
+		o.Conf, err = strconv.Unquote(strings.Join(words, " "))
+		return o, err
 	}
 	for _, n := range o.numbers() {
 		if len(words) == 0 {

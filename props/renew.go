@@ -1,6 +1,7 @@
 package props
 
 import (
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -17,6 +18,9 @@ func (r *runner) renewed() error {
 		return nil // it takes memory when it is built
 	}
 	defer fresh.abandon()
+	for _, conf := range r.confs {
+		_ = power.Configure(fresh.Strategy, conf) // it succeeded before
+	}
 	if b, err := fresh.Alloc(r.request); err == nil {
 		return violated(IRenewed, "after a trim that left nothing %d bytes were refused; a new instance grants %d",
 			uint64(r.request.Size), uint64(b.Size))

@@ -22,6 +22,7 @@ const (
 	polled                    // deferred frees were looked for
 	cleared                   // the statistics were reset
 	redirected                // a redirection into a private pool began or ended, or a pool was released
+	configured                // the settings were changed
 )
 
 // sampleEvery is how many steps lie between two checks that cost a copy of the walk.
@@ -41,7 +42,9 @@ type view struct {
 // closed with its blocks live. Buffers are kept from one sequence to the next.
 type runner struct {
 	interpreter
-	subject  *Subject
+	subject  *Subject // with the promises of the present settings
+	initial  *Subject // as it is built
+	confs    []string // the settings that were changed to, in order
 	except   exceptions
 	thorough bool // check everything after every step
 
@@ -85,7 +88,7 @@ type runner struct {
 }
 
 func newRunner(s *Subject) *runner {
-	r := &runner{subject: s, except: s.exceptions()}
+	r := &runner{subject: s, initial: s, except: s.exceptions()}
 	r.observer = r
 	r.gather = func(c alloc.Chunk) bool {
 		r.is.walk = append(r.is.walk, c)
@@ -155,6 +158,9 @@ func (r *runner) reset() {
 	r.dispose(r.main, r.twin)
 	_ = r.leaveCard() // the sequence reported its violation
 	r.main, r.twin = nil, nil
+	if len(r.confs) > 0 {
+		r.subject, r.except, r.confs = r.initial, r.initial.exceptions(), r.confs[:0]
+	}
 	r.interpreter.reset()
 	r.model.reset()
 	r.undrained, r.outcome, r.isRequest, r.armed, r.emptied, r.postponed = 0, changed, false, false, false, false
@@ -283,6 +289,8 @@ func (r *runner) after(c *Call) error {
 		return r.used(c)
 	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
 		return r.pooled(c)
+	case OpConf:
+		return r.configured(c)
 	}
 	switch {
 	case r.answer.Err != nil: // the strategy lacks the power

@@ -113,6 +113,9 @@ func (s Subject) profile(operations int) (Profile, error) {
 		Pools:      power.Has(a, power.PowerPrivatePools),
 		learns:     power.Has(a, power.PowerPlanner) || power.Has(a, power.PowerInformed),
 	}
+	if power.Has(a, power.PowerConfigurable) {
+		p.Confs = s.Promises.Confs
+	}
 	limit, capacity := a.Stats().Limit, s.Device.Capacity
 	switch {
 	case limit != 0 && capacity != 0:

@@ -37,6 +37,7 @@ const (
 	PowerReferenced                  // Referenced
 	PowerLocator                     // Locator
 	PowerSpanned                     // Spanned
+	PowerConfigurable                // Configurable
 	numPowers
 )
 
@@ -70,6 +71,7 @@ var powers = [numPowers]struct {
 	PowerReferenced:     {"referenced", implements[Referenced]},
 	PowerLocator:        {"locator", implements[Locator]},
 	PowerSpanned:        {"spanned", implements[Spanned]},
+	PowerConfigurable:   {"configurable", implements[Configurable]},
 }
 
 // implements reports whether the method set of s has a power.

@@ -31,6 +31,17 @@ type PrivatePools interface {
 	ReleasePool(id alloc.PoolID) error
 }
 
+// Configurable changes its settings while it runs, as the program's own call does. In PyTorch that
+// is torch.cuda.memory._set_allocator_settings.
+type Configurable interface {
+	// Configure applies settings in the strategy's own text form from now on. Live blocks, and memory
+	// that is held, stay as they are.
+	//
+	// Errors: ErrInvalidSettings, ErrUnsupported if these settings cannot change while the strategy
+	// runs, ErrClosed. An error changes nothing.
+	Configure(settings string) error
+}
+
 // Class and Owner of the chunks of a [Counted] strategy. Small and large blocks lie in separate
 // segments, and a segment is one reservation or a range that grows by mapping.
 const (
@@ -110,6 +121,12 @@ func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	type releaser interface{ ReleasePool(alloc.PoolID) error }
 	return requireError(s, PowerPrivatePools, func(p releaser) error { return p.ReleasePool(id) })
+}
+
+// Configure changes the settings of s. It fails with [alloc.ErrUnsupported] if s is not
+// [Configurable].
+func Configure(s alloc.Inspector, settings string) error {
+	return requireError(s, PowerConfigurable, func(c Configurable) error { return c.Configure(settings) })
 }
 
 // Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s

@@ -75,6 +75,12 @@ type Set struct {
 	// Boundaries are sizes in bytes around which the strategy decides differently, such
 	// as its size classes. The generator aims at them and one byte to either side.
 	Boundaries []device.Size
+	// Confs are settings that a [power.Configurable] strategy is changed to in tests, some of them
+	// wrong.
+	Confs []string
+	// Changed returns the promises after a [power.Configurable] strategy was changed to settings, and
+	// false if these are wrong. Nil is no promise about changes.
+	Changed func(settings string) (Set, bool)
 	// Except lists the invariants that the original breaks and this strategy with it.
 	Except []Exception
 }

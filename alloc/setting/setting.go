@@ -11,6 +11,8 @@ type Demand struct {
 	// bytes, which refuses it nothing. It is 0 if unknown. With it the reduction need make the same
 	// decisions on that device only.
 	Held, Capacity device.Size
+
+	Changes bool // the program changes settings; see [power.Configurable]
 }
 
 // Largest returns the largest requested size in bytes, 0 without requests.

@@ -23,6 +23,7 @@ const (
 	OpBeginPool                 // BeginPool
 	OpEndPool                   // EndPool
 	OpReleasePool               // ReleasePool
+	OpConfigure                 // Configure
 )
 
 // Operation is a completed call of a recorded strategy. Fields that the kind does not use are zero.
@@ -36,6 +37,8 @@ type Operation struct {
 
 	Stream device.Stream // OpUse, OpBeginPool: the argument
 	Pool   alloc.PoolID  // OpBeginPool, OpEndPool, OpReleasePool: the argument
+
+	Settings string // OpConfigure: the argument
 }
 
 // recorded is a strategy that reports its calls.
@@ -120,5 +123,11 @@ func (r *recorded) EndPool(id alloc.PoolID) error {
 func (r *recorded) ReleasePool(id alloc.PoolID) error {
 	err := power.ReleasePool(r.inner, id)
 	r.sink(Operation{Kind: OpReleasePool, Pool: id, Err: err})
+	return err
+}
+
+func (r *recorded) Configure(settings string) error {
+	err := power.Configure(r.inner, settings)
+	r.sink(Operation{Kind: OpConfigure, Settings: settings, Err: err})
 	return err
 }

@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
@@ -34,3 +35,18 @@ func (r *runner) pool(e *trace.Event) (err error) {
 
 // poolVerbs are the verbs of pool events, by kind.
 var poolVerbs = [...]string{"begin", "end", "release"}
+
+// configure replays a change of the settings. Settings that the strategy rejects are an error of
+// the trace, with the same exception as for [runner.pool].
+func (r *runner) configure(e *trace.Event) error {
+	settings := r.p.src.TagOf(e)
+	err := power.Configure(r.s, settings)
+	r.observe(Observation{Err: err})
+	switch {
+	case r.o.Observe != nil && errors.Is(err, alloc.ErrInvalidSettings):
+		return nil
+	case err != nil && !errors.Is(err, alloc.ErrUnsupported):
+		return fmt.Errorf("conf %s: %w", strconv.Quote(settings), err)
+	}
+	return err
+}

@@ -227,6 +227,10 @@ func (p *Prepared) Recorded() trace.Source { return p.recorded }
 // included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
 
+// Changes reports whether the trace changes settings, so that a configuration alone does not
+// decide them.
+func (p *Prepared) Changes() bool { return p.changes }
+
 // Memory returns the approximate bytes of replays beyond the trace: shared by all, and for each
 // replay.
 func (p *Prepared) Memory() (shared, each device.Size) {

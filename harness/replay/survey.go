@@ -18,6 +18,7 @@ type survey struct {
 	live        int         // most allocations at once
 	late        delays      // nil if no free is delayed
 	uses        bool        // streams use blocks of other streams
+	changes     bool        // the program changes settings
 	pending     bool        // a free leaves memory pending, if the strategy handles streams
 	reservedErr error       // the first event that uses a stream number reserved for delayed frees
 	keep        bool        // places are not reused, because freed blocks may still be named
@@ -97,6 +98,8 @@ func (s *surveyor) step(at uint32, e *trace.Event) {
 		s.addStream(e.Stream)
 	case trace.Use:
 		s.uses = true
+	case trace.Conf:
+		s.changes = true
 	case trace.BadFree, trace.Fault:
 		// A freed block may be named again, or stay live after its free in the trace.
 		s.keep = true

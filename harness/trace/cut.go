@@ -45,11 +45,11 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 // Blocks live at the start of the part become live at the start of the trace, by stream and id.
 // Uses of them by other streams are repeated. Blocks that were freed but not final are freed at
 // once, and become final where they did. Open private pools are begun again, with their requests in
-// the same order, and the safe frontier is restored. A live block of a private pool is allocated in
-// that pool again, because a trace has no opening state of pools: after the blocks live at the
-// start, in the pool whose redirection was begun first. A free of the part that becomes final after
-// it does so at its end; later frees are dropped. So after every event of the part the live bytes
-// are the same as in the whole.
+// the same order, and the safe frontier and the changed settings are restored. A live block of a
+// private pool is allocated in that pool again, because a trace has no opening state of pools:
+// after the blocks live at the start, in the pool whose redirection was begun first. A free of the
+// part that becomes final after it does so at its end; later frees are dropped. So after every
+// event of the part the live bytes are the same as in the whole.
 //
 // A part that is the whole is the same trace. Otherwise the header describes the cut. A span
 // outside of the trace is an error. Cut walks the source twice; memory grows with the part and with
@@ -143,6 +143,7 @@ type cutter struct {
 	order     []uint64  // pools by their first begin
 	open      []cutOpen // open redirections, in order
 	frontier  *Event    // the last Frontier
+	confs     []Event   // the last Conf of each text, in order
 
 	fates  []cutFate              // by slot
 	drains map[device.Stream]bool // streams that are drained later
@@ -227,6 +228,10 @@ func (c *cutter) apply(i int, e *Event) bool {
 		c.drained[e.Stream] = i
 	case Frontier:
 		c.frontier = &Event{Kind: Frontier, Arg: e.Arg, Time: NoTime}
+	case Conf:
+		// A setting lasts until a later text overrides it, so earlier events of a text do not matter.
+		c.confs = slices.DeleteFunc(c.confs, func(o Event) bool { return o.Tag == e.Tag })
+		c.confs = append(c.confs, Event{Kind: Conf, Tag: e.Tag, Time: NoTime})
 	case Refused:
 		return c.onStream(e.Stream)
 	case PoolBegin, PoolEnd, PoolRelease:
@@ -381,7 +386,7 @@ func (c *cutter) opening() error {
 			return err
 		}
 	}
-	for _, e := range append(c.openPools(inPools), c.pendingEvents(list)...) {
+	for _, e := range slices.Concat(c.confs, c.openPools(inPools), c.pendingEvents(list)) {
 		if err := c.add(e); err != nil {
 			return err
 		}

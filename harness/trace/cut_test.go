@@ -417,3 +417,27 @@ f 9
 		t.Errorf("%d pools, %d refused", in.Pools, in.Refused)
 	}
 }
+
+// TestCutRestoresSettings cuts behind settings that were changed. Each text is set once, where it
+// was set last, so that options that a later text leaves alone keep their values.
+func TestCutRestoresSettings(t *testing.T) {
+	const whole = `live 1 5
+conf expandable_segments:True
+conf max_split_size_mb:20
+conf expandable_segments:True
+a 2 6
+conf ""
+f 2
+`
+	want := `# name=t
+# cut=events 5:6 of 7
+live 1 5
+live 2 6
+conf max_split_size_mb:20
+conf expandable_segments:True
+conf ""
+`
+	if got := cutText(t, whole, trace.Span{First: 5, End: 6}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -28,6 +28,7 @@
 //	done ID                                                          Completed
 //	use ID STREAM                                                    Use
 //	mark TEXT                                                        Mark
+//	conf TEXT                                                        Conf
 //	trim                                                             Trim
 //	frontier N                                                       Frontier
 //	drain STREAM                                                     Drain

@@ -29,12 +29,13 @@ const (
 	ClearStats  Kind = 15 // counters and peaks are reset
 	Print       Kind = 16 // the replay prints the data that Arg selects
 	Poll        Kind = 17 // the allocator shall check which delayed frees are final
-	numKinds    Kind = 18
+	Conf        Kind = 18 // the program changes the settings of its allocator; Tag is their text
+	numKinds    Kind = 19
 )
 
 var kindNames = [numKinds]string{
 	"alloc", "free", "completed", "use", "live-at-start", "mark", "trim", "frontier", "drain", "pool-begin",
-	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print", "poll",
+	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print", "poll", "conf",
 }
 
 // String returns the kind in lower case.

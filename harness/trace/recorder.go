@@ -75,6 +75,11 @@ func (r *Recorder) Record(op wrap.Operation) {
 			return
 		}
 		e.Arg, e.Stream = uint64(op.Pool), op.Stream
+	case wrap.OpConfigure:
+		if e.Kind, tag = Conf, op.Settings; op.Err != nil { // a replay would end there
+			fmt.Fprintf(r.out, "# conf %s failed\n", strconv.Quote(op.Settings))
+			return
+		}
 	default:
 		r.out.WriteString("# a call of a kind that this recorder does not know\n")
 		return

@@ -45,6 +45,7 @@ var (
 	fieldStream = number("stream", func(e *Event) *uint64 { return (*uint64)(&e.Stream) })
 	fieldTag    = field{"tag", (*parser).text, func(_ *Event, tag string) uint64 { return uint64(len(tag)) }, showText}
 	fieldMark   = field{"text", fieldTag.set, fieldTag.get, showText}
+	fieldConf   = field{"settings", fieldTag.set, fieldTag.get, showText}
 	fieldTime   = field{name: "t", set: func(_ *parser, e *Event, b []byte) error {
 		n, err := parseNumber("t", b)
 		if err == nil && n > math.MaxInt64 {
@@ -244,6 +245,7 @@ var native = map[string]*verb{
 	"done": {Event{Kind: Completed}, []field{fieldID}, 1, []field{fieldTime}},
 	"use":  {Event{Kind: Use}, []field{fieldID, fieldStream}, 2, []field{fieldTime}},
 	"mark": {Event{Kind: Mark}, []field{fieldMark}, 1, []field{fieldTime}},
+	"conf": {Event{Kind: Conf}, []field{fieldConf}, 1, []field{fieldTime}},
 	"trim": {Event{Kind: Trim}, nil, 0, []field{fieldTime}},
 
 	"frontier": {Event{Kind: Frontier}, []field{fieldCount}, 1, []field{fieldTime}},

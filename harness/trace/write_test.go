@@ -59,7 +59,7 @@ func anyTrace(rng *rand.Rand) *trace.Trace {
 	b := trace.NewBuilder(h)
 	now := trace.NoTime
 	for range rng.IntN(40) {
-		e := trace.Event{Kind: trace.Kind(rng.IntN(18)), Time: trace.NoTime}
+		e := trace.Event{Kind: trace.Kind(rng.IntN(19)), Time: trace.NoTime}
 		if rng.IntN(2) == 0 {
 			now = max(now, 0) + rng.Int64N(1000)
 			e.Time = now
@@ -91,7 +91,7 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 		e.ID = id
 	case trace.Use:
 		e.ID, e.Stream = id, device.Stream(n)
-	case trace.Mark:
+	case trace.Mark, trace.Conf:
 		e.Tag = tag()
 	case trace.Drain:
 		e.Stream = device.Stream(n)
@@ -424,6 +424,8 @@ func TestRecordedTracesAreReplayable(t *testing.T) {
 		{Kind: wrap.OpEndPool, Pool: 3},
 		{Kind: wrap.OpEndPool, Pool: 3, Err: alloc.ErrInvalidPool},
 		{Kind: wrap.OpReleasePool, Pool: 3},
+		{Kind: wrap.OpConfigure, Settings: "max_split_size_mb:20"},
+		{Kind: wrap.OpConfigure, Settings: "a b", Err: alloc.ErrInvalidSettings},
 	} {
 		r.Record(op)
 	}
@@ -451,11 +453,13 @@ pool begin 4
 pool end 3
 # pool-end 3 failed
 pool release 3
+conf max_split_size_mb:20
+# conf "a b" failed
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if tr := read(t, b.String()); len(tr.Events) != 18 {
-		t.Errorf("%d events read back, want 18", len(tr.Events))
+	if tr := read(t, b.String()); len(tr.Events) != 19 {
+		t.Errorf("%d events read back, want 19", len(tr.Events))
 	}
 }

@@ -152,7 +152,12 @@ func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, part
 			m.stats.Reserved += pageSize
 		}
 	}
-	m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
+	m.raise()
+}
+
+// raise raises the peak of the bytes held. The statistics may have memory outside of ranges too.
+func (m *Memory) raise() {
+	m.stats.PeakReserved = max(m.stats.PeakReserved, m.stats.Reserved+m.stats.Forgotten)
 }
 
 // Close releases the range that contains an address and has no mapped page. On error, the device's,
@@ -191,8 +196,8 @@ func (m *Memory) acquire(n int, size device.Size) error {
 		m.stats.Reserves++
 		m.idle = append(m.idle, page{h, size})
 		m.held += size
-		m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
 		m.stats.Forgotten += size
+		m.raise()
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ const (
 	spare                  // an unused row
 
 	stateMask = 7
-	usedBit   = 8 // other streams use the block
-	shelfBit  = 4 // the shelf is in the bits from here up
+	usedBit   = 8  // other streams use the block
+	growsBit  = 16 // the segment of the block is expandable
+	shelfBit  = 5  // the shelf is in the bits from here up
 )
 
 // block is one row of the table.
@@ -28,7 +29,7 @@ type block struct {
 	asked      device.Size // requested bytes of the present or last request
 	prev, next handle      // the neighbours in the segment
 	link       uint32      // free: its entry in the index; live: the next one of its bucket; spare: the next spare row
-	home       uint32      // shelf, whether other streams use it, and state
+	home       uint32      // shelf, whether its segment is expandable and other streams use it, and state
 }
 
 func (b *block) end() device.Addr { return b.addr.Add(b.size) }
@@ -36,6 +37,9 @@ func (b *block) end() device.Addr { return b.addr.Add(b.size) }
 func (b *block) state() uint32 { return b.home & stateMask }
 
 func (b *block) become(state uint32) { b.home = b.home&^stateMask | state }
+
+// grows reports whether the segment of the block is expandable.
+func (b *block) grows() bool { return b.home&growsBit != 0 }
 
 // isSplit reports whether the block shares its segment.
 func (b *block) isSplit() bool { return b.prev|b.next != none }

@@ -51,6 +51,9 @@ type Allocator struct {
 	history func(power.Action) // listener of the history; nil for none
 	placer  *forecast.Placer   // made at first use
 	largest index.MaxTree      // of the free blocks of each shelf
+
+	changed bool        // the settings were changed
+	before  device.Span // capacities with the same decisions by thresholds of earlier settings
 }
 
 // noLimit is a bound that is never reached.
@@ -96,20 +99,30 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	if set.expandable {
-		vm, ok := device.VirtualMemoryOf(src)
-		if !ok {
-			return nil, fmt.Errorf("caching: expandable segments: the device has no virtual memory: %w", device.ErrUnsupported)
-		}
-		if g := vm.Granularity(); smallSegment%g != 0 || set.largeSegment%g != 0 {
-			return nil, fmt.Errorf("caching: expandable segments need pages of %v and %v, the device has pages of %v",
-				smallSegment, set.largeSegment, g)
+		vm, err := a.virtualMemory(&set)
+		if err != nil {
+			return nil, fmt.Errorf("caching: expandable segments: %w", err)
 		}
 		a.mem = regions.NewMemory(vm, &a.front.Stats)
 	}
+	a.count.maxSplit = int64(set.maxSplit)
 	for k := range a.recent {
 		a.recent[k] = a.shelfIn(a.pools[0], uint32(k), 0)
 	}
 	return a, nil
+}
+
+// virtualMemory returns the virtual memory for expandable segments. It fails with
+// [device.ErrUnsupported] on a device without virtual memory, and if its pages do not fit.
+func (a *Allocator) virtualMemory(set *settings) (device.VirtualMemory, error) {
+	vm, ok := device.VirtualMemoryOf(a.src)
+	if !ok {
+		return nil, fmt.Errorf("the device has no virtual memory: %w", device.ErrUnsupported)
+	}
+	if g := vm.Granularity(); smallSegment%g != 0 || set.largeSegment%g != 0 {
+		return nil, fmt.Errorf("need pages of %v and %v, the device has pages of %v", smallSegment, set.largeSegment, g)
+	}
+	return vm, nil
 }
 
 // bound computes the limit, and the held bytes above which garbage collection compares ages.
@@ -121,20 +134,29 @@ func (a *Allocator) bound() error {
 		a.limit = a.set.limitAt(a.total)
 		a.front.Stats.Limit = a.limit
 	}
+	a.watchAges()
+	return nil
+}
+
+// watchAges computes the held bytes above which garbage collection compares ages.
+func (a *Allocator) watchAges() {
+	a.bar = noLimit
 	switch {
 	case a.set.gcThreshold == 0:
 	case a.limit == noLimit && (!a.cfg.Mended || a.total == 0):
 		// Without a memory fraction the original's threshold has no effect.
 	default:
 		a.bar = a.set.barAt(a.total)
-		a.born = []uint64{}
+		if a.born == nil {
+			// Blocks that became free before the first lookup that counts are as old as it.
+			a.born = make([]uint64, len(a.rows))
+		}
 	}
-	return nil
 }
 
 // CapacitySpan implements [power.Spanned].
 func (a *Allocator) CapacitySpan() device.Span {
-	return a.ranges.Of(rangeAt).Common(a.limits.Of(a.set.limitAt)).Common(a.bars.Of(a.set.barAt))
+	return a.ranges.Of(rangeAt).Common(a.limits.Of(a.set.limitAt)).Common(a.bars.Of(a.set.barAt)).Common(a.before)
 }
 
 // Config returns the configuration with every default filled in.
@@ -179,8 +201,11 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 		return none
 	}
 	e := sh.free.Entry(at)
-	if a.set.expandable {
-		e = a.leastReach(sh, e)
+	if a.set.grew {
+		var ok bool
+		if e, ok = a.candidate(sh, e); !ok {
+			return none
+		}
 		at = a.rows[e.Handle].link
 	}
 	// A block that is too large is refused, and with it all larger ones.
@@ -205,14 +230,14 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 		b = &a.rows[h] // the table may have moved
 		a.shelve(tail, sh)
 		switch {
-		case a.set.expandable: // unmappable memory is not fragmented
+		case b.grows(): // unmappable memory is not fragmented
 		case shared:
 			c.inactiveSplitSize.sub(kind, int64(n))
 		default:
 			c.inactiveSplit.add(kind, 1)
 			c.inactiveSplitSize.add(kind, int64(rest))
 		}
-	} else if shared && !a.set.expandable {
+	} else if shared && !b.grows() {
 		c.inactiveSplit.sub(kind, 1)
 		c.inactiveSplitSize.sub(kind, int64(b.size))
 	}
@@ -221,7 +246,7 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	b.become(live)
 	a.enter(h)
 	if a.born != nil {
-		a.stamp(h, sh) // no two live blocks have the same lookup
+		a.stamp(h, sh) // no two live blocks have the same lookup, unless none are counted
 	}
 	a.tags.Set(h, r.Tag, len(a.rows))
 	a.countGrant(kind, r.Size, size)
@@ -268,7 +293,7 @@ func (a *Allocator) enter(h handle) {
 // shelve enters a free block into the index of its shelf.
 func (a *Allocator) shelve(h handle, sh *shelf) {
 	b := &a.rows[h]
-	b.home = sh.id << shelfBit
+	b.home = b.home&growsBit | sh.id<<shelfBit
 	b.link = sh.free.Insert(b.size, a.key(h), h)
 	if b.size > sh.most {
 		sh.most = b.size
@@ -388,7 +413,7 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 		b.asked = asked // PyTorch keeps the record of the block freed last
 	}
 	a.shelve(h, sh)
-	if a.set.expandable {
+	if b.grows() {
 		return
 	}
 	if b.isSplit() {

@@ -41,6 +41,7 @@ type sum struct {
 	segments map[*pool]int
 	parked   device.Size
 	stuck    device.Size
+	grown    device.Size  // bytes with memory in expandable segments
 	memory   [kinds]int64 // bytes with memory
 	bytes    [kinds]int64 // active
 	asked    [kinds]int64 // active
@@ -122,7 +123,7 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 	switch b.state() {
 	case free:
 		s.free[id]++
-		if b.isSplit() && !a.set.expandable {
+		if b.isSplit() && !b.grows() {
 			s.splits[sh.kind]++
 			s.split[sh.kind] += int64(b.size)
 		}
@@ -156,13 +157,18 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 		}
 	}
 	s.memory[sh.kind] += int64(b.size)
+	if b.grows() {
+		s.grown += b.size
+	}
 	if st := b.state(); st == live || st == pending {
 		s.bytes[sh.kind] += int64(b.size)
 		s.asked[sh.kind] += int64(b.asked)
-		if n := a.set.round(b.asked); b.asked == 0 || n > b.size || isSmall(n) != (sh.kind == small) {
+		n := a.set.round(b.asked)
+		switch {
+		case b.asked == 0 || b.asked > b.size,
+			!a.changed && (n > b.size || isSmall(n) != (sh.kind == small)):
 			return broken(9, "%v: %d bytes of %d", b.addr, uint64(b.asked), uint64(b.size))
-		}
-		if b.size >= a.set.maxSplit && b.isSplit() && !a.set.expandable {
+		case !a.changed && b.size >= a.set.maxSplit && b.isSplit() && !b.grows():
 			return broken(12, "%v of %d bytes does not", b.addr, uint64(b.size))
 		}
 	}
@@ -170,9 +176,10 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 }
 
 // checkLookup checks that no two blocks were granted by one lookup, because each lookup ages all
-// free blocks. A block of an opening state had no lookup.
+// free blocks. A block of an opening state had no lookup. Lookups may not have been counted under
+// earlier settings.
 func (a *Allocator) checkLookup(h handle, sh *shelf, s *sum) error {
-	if int(h) >= len(a.born) || a.born[h] == 0 {
+	if int(h) >= len(a.born) || a.born[h] == 0 || a.changed {
 		return nil
 	}
 	l := lookup{&sh.pool.sides[sh.kind], a.born[h]}
@@ -258,7 +265,7 @@ func (a *Allocator) checkPages(s *sum) error {
 			return broken(10, "%v is no page of the segment at %v", at, span.Addr)
 		}
 	}
-	if held := device.Size(s.memory[small]+s.memory[large]) + s.stuck; a.set.expandable && mapped != held {
+	if held := s.grown + s.stuck; mapped != held {
 		return broken(10, "%d bytes are mapped, and blocks have %d", uint64(mapped), uint64(held))
 	}
 	return nil

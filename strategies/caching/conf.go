@@ -71,16 +71,25 @@ type confSize struct {
 	mib uint64
 }
 
-// parseConf parses the string by the rules of a version. Keys may stand in any order:
-// 2.11 reads large_segment_size_mb first, and nothing else depends on another key. A key that is
-// given twice is read twice, and the later value wins; divisions overwrite only the intervals that
-// they name. The error names the key, the value and the expected values.
+// parseConf parses the string by the rules of a version.
 func parseConf(conf, rules string) (settings, error) {
-	r := confReader{tokens: confTokens(conf, rules), rules: rules}
-	r.set = settings{
-		maxSplit: ^device.Size(0), largeSegment: usualSegment, ties: ties(rules),
+	return settings{
+		largeSegment: usualSegment, ties: ties(rules),
 		lastBegunFirst: rules != Rules26, oneStreamCaptures: rules == Rules213,
-	}
+	}.parse(conf, rules)
+}
+
+// parse returns the settings after the string was parsed by the rules of a version. Each time it
+// resets max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold. Other keys
+// keep their values.
+//
+// Keys may stand in any order: 2.11 reads large_segment_size_mb first, and nothing else depends on
+// another key. A key that is given twice is read twice, and the later value wins; divisions
+// overwrite only the intervals that they name. The error names the key, the value and the expected
+// values.
+func (s settings) parse(conf, rules string) (settings, error) {
+	s.maxSplit, s.divisions, s.gcThreshold = noLimit, [intervals]device.Size{}, 0
+	r := confReader{tokens: confTokens(conf, rules), rules: rules, set: s}
 	// A trailing comma is legal, as in 2.6; any other superfluous comma is an error.
 	for len(r.tokens) > 0 {
 		r.key = r.next()
@@ -98,10 +107,10 @@ func parseConf(conf, rules string) (settings, error) {
 			return settings{}, fmt.Errorf("%s: %q after its value: want a comma", r.key, r.tokens[0])
 		}
 	}
-	// 0 means that the key is absent, because no legal value is 0.
-	if r.set.maxRounding == 0 {
+	if !r.set.roundingSet {
 		r.set.maxRounding = r.set.largeSegment
 	}
+	r.set.grew = r.set.grew || r.set.expandable
 	r.set.unstepped = !slices.ContainsFunc(r.set.divisions[:], func(d device.Size) bool { return d > 1 })
 	return r.set, r.checkSizes()
 }
@@ -225,7 +234,7 @@ func (r *confReader) maxSplit() error {
 // maxRounding reads the most bytes by which an unsplittable block may exceed its request.
 func (r *confReader) maxRounding() error {
 	n, err := r.mebibytes()
-	r.set.maxRounding = device.Size(n) * device.MiB
+	r.set.maxRounding, r.set.roundingSet = device.Size(n)*device.MiB, true
 	r.atLeasts = append(r.atLeasts, confSize{r.key, n})
 	return err
 }

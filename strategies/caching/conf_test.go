@@ -34,10 +34,10 @@ func TestConfSetsWhatItNames(t *testing.T) {
 		"max_split_size_mb:21":              func(s *settings) { s.maxSplit = 21 * mib },
 		"max_split_size_mb : 6 4 ,":         func(s *settings) { s.maxSplit = 64 * mib },
 		"max_split_size_mb:2147483647":      func(s *settings) { s.maxSplit = 2147483647 * mib },
-		"max_non_split_rounding_mb:48":      func(s *settings) { s.maxRounding = 48 * mib },
+		"max_non_split_rounding_mb:48":      func(s *settings) { s.maxRounding, s.roundingSet = 48*mib, true },
 		"garbage_collection_threshold:0.8":  func(s *settings) { s.gcThreshold = 0.8 },
 		"garbage_collection_threshold:5e-1": func(s *settings) { s.gcThreshold = 0.5 },
-		"expandable_segments:True":          func(s *settings) { s.expandable = true },
+		"expandable_segments:True":          func(s *settings) { s.expandable, s.grew = true, true },
 		"expandable_segments:True,expandable_segments:False": func(*settings) {},
 		"backend:native":                             func(*settings) {},
 		"release_lock_on_cudamalloc:True":            func(*settings) {},
@@ -74,14 +74,14 @@ func TestConfSetsWhatIsNewIn211(t *testing.T) {
 	const mib = device.MiB
 	for conf, change := range map[string]func(*settings){
 		"max_split_size_mb:20":         func(s *settings) { s.maxSplit = 20 * mib },
-		"max_non_split_rounding_mb:20": func(*settings) {},
+		"max_non_split_rounding_mb:20": func(s *settings) { s.roundingSet = true },
 		"large_segment_size_mb:11":     func(s *settings) { s.largeSegment, s.maxRounding = 11*mib, 11*mib },
 		// The size of a segment is read first, wherever it stands.
 		"max_split_size_mb:15,large_segment_size_mb:15": func(s *settings) {
 			s.largeSegment, s.maxSplit, s.maxRounding = 15*mib, 15*mib, 15*mib
 		},
 		"max_non_split_rounding_mb:40,large_segment_size_mb:12": func(s *settings) {
-			s.largeSegment, s.maxRounding = 12*mib, 40*mib
+			s.largeSegment, s.maxRounding, s.roundingSet = 12*mib, 40*mib, true
 		},
 		"large_segment_size_mb:64": func(s *settings) {
 			s.largeSegment, s.maxRounding = 64*mib, 64*mib
@@ -288,6 +288,7 @@ func FuzzConf(f *testing.F) {
 		if old && s.maxRounding == usualSegment {
 			s.maxRounding = 21 * device.MiB // the default, which cannot be written
 		}
+		s.roundingSet = true // the string below sets it
 		again, err := parseConf(canonical(s), rules)
 		require.NoError(t, err, canonical(s))
 		require.Equal(t, s, again)

@@ -141,6 +141,7 @@ type counters struct {
 	oversizeBlocks, oversizeSegments counter // without kinds: all are large
 
 	retries, ooms, syncs, deviceAllocs, deviceFrees int64
+	maxSplit                                        int64 // as the allocator was built; PyTorch does not update it
 }
 
 // shown returns the counters with kinds, in the order of counterNames.
@@ -227,5 +228,5 @@ func (a *Allocator) Counters(yield func(name string, value int64) bool) {
 		yieldAll(v[:]...)
 	}
 	// Without a bound PyTorch shows the largest unsigned number as a signed one, which is -1.
-	yieldAll(n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees, int64(a.set.maxSplit))
+	yieldAll(n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees, n.maxSplit)
 }

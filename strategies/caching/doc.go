@@ -109,6 +109,15 @@
 // graph_capture_record_stream_reuse, pinned_reserve_segment_size_mb, pinned_free_catch_all,
 // throw_on_cudamalloc_oom, expandable_segments_reserve and expandable_segments_reserve_by_class.
 //
+// [Allocator.Configure] parses such a string while the allocator runs, as PyTorch's
+// _set_allocator_settings does. Each string resets max_split_size_mb, roundup_power2_divisions and
+// garbage_collection_threshold; keys that it does not name otherwise keep their values.
+// per_process_memory_fraction has no effect then. Segments stay what they are, so an allocator may
+// have both kinds. While expandable_segments is off a lookup skips the free blocks of expandable
+// segments. While it is on every block is split as those of expandable segments are. The counter
+// max_split_size keeps its first value, and oversize_allocations, which compares a block with the
+// present setting at its grant and at its free, may become negative.
+//
 // # What is faithful
 //
 // Surprising behavior of the original that is reproduced:
@@ -165,6 +174,8 @@
 //   - a missing colon or comma is an error, also where later versions of the parser overlook it;
 //   - a redirection of one stream counts as a capture in 2.13, also if PyTorch captures no graph
 //     then, as while it warms up its graph trees; a MemPool has neither use_on_oom nor no_split;
+//   - a free block that shares its segment is not released as unsplittable after max_split_size_mb
+//     was lowered; the original returns memory of its neighbors to the device;
 //   - private pools without users are released in the order of their numbers; in the original the
 //     order is unspecified;
 //   - a free of anything but the start of a live block is refused, where the original aborts;
@@ -218,6 +229,8 @@
 // Invariant P12: an unsplittable block is a whole segment, unless the segment can grow.
 // Invariant P13: if ages are counted, each live block caused one lookup, which aged all free
 // blocks.
+//
+// After Configure, P9 holds for the requested size, and P12 and P13 not at all.
 //
 // # Source
 //

@@ -49,6 +49,20 @@ func (a *Allocator) endsAt(at device.Addr, n device.Size, yes bool) {
 	}
 }
 
+// candidate returns the free block that a lookup considers, from e on in the order of the shelf.
+// Without expandable_segments, which were turned off, it skips blocks of expandable segments.
+func (a *Allocator) candidate(sh *shelf, e index.SizeEntry) (index.SizeEntry, bool) {
+	if a.set.expandable {
+		return a.leastReach(sh, e), true
+	}
+	for e := range sh.free.From(e.Size) {
+		if !a.rows[e.Handle].grows() {
+			return e, true
+		}
+	}
+	return e, false
+}
+
 // leastReach returns the first free block, from e on in the order of the shelf, whose successor in
 // that order has at least the same reach. So the block at the end of a segment, which can still
 // grow, is taken last.
@@ -139,7 +153,7 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 		a.drop(h)
 		return none, err
 	}
-	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | unmapped}
+	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | growsBit | unmapped}
 	a.ranked(h)
 	a.endsAt(r.Addr, n, sh.segments == 0) // addresses of further segments follow from the size of this one
 	sh.segments++

@@ -92,7 +92,7 @@ func (a *Allocator) Close() error {
 		a.condemn()
 	}
 	first := a.segments.ReleaseAll()
-	if a.set.expandable {
+	if a.set.grew {
 		first = cmp.Or(first, a.unstick())
 		first = cmp.Or(first, a.mem.DropIdle())
 		first = cmp.Or(first, a.discardEmpty())
@@ -107,17 +107,18 @@ func (a *Allocator) Close() error {
 // the segment is for small or large blocks and expandable. A free chunk also shows the size of its
 // last request.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	if a.front.Closed() && !a.set.expandable {
-		a.segments.WalkSlack(yield)
-		return
-	}
-	for i := range a.mem.Len() {
-		if s := a.mem.At(i); !a.walkSegment(s.Addr, s.First, yield) {
-			return
-		}
-	}
+	grown := 0 // expandable segments that were yielded
 	for i := range a.segments.Len() {
 		s := a.segments.At(i)
+		if !a.walkGrown(&grown, s.Addr, yield) {
+			return
+		}
+		if a.front.Closed() {
+			if !regions.Excess(s.Region, 0, yield) { // refused by the device
+				return
+			}
+			continue
+		}
 		if !a.walkSegment(s.Addr, handle(s.Label), yield) {
 			return
 		}
@@ -125,6 +126,18 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 			return
 		}
 	}
+	a.walkGrown(&grown, ^device.Addr(0), yield)
+}
+
+// walkGrown yields the blocks of the next expandable segments below an address, and reports whether
+// the walk continues.
+func (a *Allocator) walkGrown(next *int, below device.Addr, yield func(alloc.Chunk) bool) bool {
+	for ; *next < a.mem.Len() && a.mem.At(*next).Addr < below; *next++ {
+		if s := a.mem.At(*next); !a.walkSegment(s.Addr, s.First, yield) {
+			return false
+		}
+	}
+	return true
 }
 
 // walkSegment yields the blocks of a segment and reports whether the walk continues.
@@ -167,7 +180,7 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 		Region: region, Addr: b.addr, Size: b.size, State: shown[b.state()], Class: int32(sh.kind),
 		Pool: sh.pool.id,
 	}
-	if a.set.expandable {
+	if b.grows() {
 		c.Owner = power.OwnerExpandable
 	}
 	switch b.state() {
@@ -199,8 +212,10 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 
 // regionOf returns the start of the segment that an address lies in.
 func (a *Allocator) regionOf(at device.Addr) device.Addr {
-	if a.set.expandable {
-		return a.mem.Under(at).Addr
+	if a.mem.Len() > 0 {
+		if s := a.mem.Under(at); s.Contains(at) {
+			return s.Addr
+		}
 	}
 	s, _ := a.segments.Under(at)
 	return s.Addr

@@ -63,6 +63,9 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 		}
 		h := a.take()
 		a.rows[h] = block{addr: c.Addr, size: c.Size, asked: c.Was, prev: prev, home: sh.id << shelfBit}
+		if a.set.expandable {
+			a.rows[h].home |= growsBit
+		}
 		if prev == none {
 			first = h
 			a.ranked(h)
@@ -183,7 +186,7 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
-	if a.set.expandable {
+	if a.mem.Len() > 0 && a.mem.Under(at).Contains(at) {
 		return a.shrinkAt(at)
 	}
 	s, found := a.segments.Find(at)
@@ -204,10 +207,9 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 
 // shrinkAt releases the whole pages of the free block that contains an address. It fails like
 // [Allocator.ReleaseSegment].
+//
+// Precondition: an expandable segment contains the address.
 func (a *Allocator) shrinkAt(at device.Addr) error {
-	if a.mem.Len() == 0 || !a.mem.Under(at).Contains(at) {
-		return device.ErrInvalid
-	}
 	// A linear search, because recordings rarely release memory.
 	h := a.mem.Under(at).First
 	for ; h != none && a.rows[h].end() <= at; h = a.rows[h].next {

@@ -40,12 +40,14 @@ func (t *table) freeBytes(h handle) device.Size {
 // addresses) and the blocks of the runs.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
-		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
+		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.set.promises(a.cfg.Rules, a.cfg.Mended),
+			Freed: a.foreseen}
 		a.placer.Promises.Serves = func(c alloc.Chunk, r alloc.Request) bool {
 			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)
 		}
 	}
-	if a.set.maxSplit == noLimit {
+	// Without expandable_segments, which were turned off, blocks of such segments do not serve.
+	if a.set.maxSplit == noLimit && a.set.grew == a.set.expandable {
 		return !a.front.Closed() && a.placer.Legal(r) && a.reaches(r, freed)
 	}
 	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too

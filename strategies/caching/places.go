@@ -92,8 +92,9 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 }
 
 // serving returns the free chunk that serves a rounded size: the smallest that is large enough, of
-// equals the lowest. In expandable segments the next chunk by size is preferred while its reach is
-// smaller. If the chunk found is unsplittable and too large for the request, no other is tried.
+// equals the lowest. To a chunk of an expandable segment the next one by size is preferred while
+// its reach is smaller, or always without expandable_segments. If the chunk found is unsplittable
+// and too large for the request, no other is tried.
 func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, bool) {
 	var holes []hole
 	for i, c := range shelf {
@@ -110,7 +111,7 @@ func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, boo
 		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Addr, b.Addr))
 	})
 	for i, h := range holes {
-		if s.expandable && i+1 < len(holes) && holes[i+1].reach < h.reach {
+		if h.Owner == power.OwnerExpandable && (!s.expandable || i+1 < len(holes) && holes[i+1].reach < h.reach) {
 			continue
 		}
 		if n < s.maxSplit {
@@ -171,11 +172,12 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) promise.Placement
 }
 
 // returns orders segments that are released together: in the default pool large before small ones,
-// in private pools the other way round, then by stream, size and address.
+// in private pools the other way round, expandable ones last, then by stream, size and address.
 func returns(a, b alloc.Chunk) int {
 	kinds := cmp.Compare(a.Class, b.Class)
 	if a.Pool == 0 {
 		kinds = -kinds
 	}
-	return cmp.Or(cmp.Compare(a.Pool, b.Pool), kinds, cmp.Compare(a.Stream, b.Stream), promise.BySizeThenAddress(a, b))
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), kinds, cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Stream, b.Stream),
+		promise.BySizeThenAddress(a, b))
 }

@@ -12,15 +12,13 @@ import (
 
 // shelf holds the blocks of one pool, size kind and stream. A block never changes its shelf.
 type shelf struct {
-	id     uint32 // index in Allocator.shelves
-	kind   uint32 // small or large
-	stream device.Stream
-	pool   *pool
-	free   index.SizeMap // free blocks
-	most   device.Size   // its bound in Allocator.largest
-	// least bytes that are split off. A large block keeps a rest of up to mostTail, which would serve
-	// little, unless its segment is expandable: then the rest may be unmapped.
-	leastTail device.Size
+	id        uint32 // index in Allocator.shelves
+	kind      uint32 // small or large
+	stream    device.Stream
+	pool      *pool
+	free      index.SizeMap // free blocks
+	most      device.Size   // its bound in Allocator.largest
+	leastTail device.Size   // least bytes that are split off
 
 	segments int      // segments that it holds
 	gaps     []handle // unmapped blocks, by address
@@ -104,10 +102,7 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	if found {
 		return side.shelves[i]
 	}
-	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum), leastTail: quantum}
-	if kind == large && !a.set.expandable {
-		sh.leastTail = mostTail + 1
-	}
+	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum), leastTail: a.set.leastTail(kind)}
 	if n := len(a.spareShelves); n > 0 {
 		sh.id = a.spareShelves[n-1]
 		a.spareShelves = a.spareShelves[:n-1]

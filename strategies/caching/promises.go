@@ -14,6 +14,19 @@ func (c Config) Promises() promise.Set {
 	if err != nil {
 		return promise.Set{} // the configuration is invalid
 	}
+	return set.promises(c.Rules, c.Mended)
+}
+
+// confs are settings that tests change to. Each differs from the defaults in another way; one is
+// wrong.
+var confs = []string{
+	"", "max_split_size_mb:21", "max_split_size_mb:64,max_non_split_rounding_mb:32", "roundup_power2_divisions:4",
+	"garbage_collection_threshold:0.4", "expandable_segments:True", "expandable_segments:False,max_split_size_mb:32",
+	"per_process_memory_fraction", "max_split_size_mb:5",
+}
+
+// promises returns the promises while the settings are in force.
+func (set settings) promises(rules string, mended bool) promise.Set {
 	p := promise.Set{
 		// Segments begin at multiples of the quantum, and blocks are cut in multiples of it.
 		Quantum:  quantum,
@@ -27,9 +40,9 @@ func (c Config) Promises() promise.Set {
 		// fit a small segment.
 		ClassOf: func(free alloc.Chunk) int32 {
 			switch {
-			case free.Size > smallSegment && !set.expandable:
+			case free.Size > smallSegment && !set.grew:
 				return power.ClassLarge
-			case isSmall(free.Size) && !set.expandable:
+			case isSmall(free.Size) && !set.grew:
 				return power.ClassSmall
 			}
 			return min(max(free.Class, power.ClassSmall), power.ClassLarge)
@@ -58,15 +71,20 @@ func (c Config) Promises() promise.Set {
 	}
 	// Pages of large segments are the larger ones, and whole pages of them are whole pages of small
 	// ones.
-	if set.expandable {
+	if set.grew {
 		p.Page = set.largeSegment
 		for p.Page%smallSegment != 0 {
 			p.Page *= 2
 		}
 	}
-	p.Except = set.exceptions(c.Mended)
+	p.Except = set.exceptions(mended)
+	p.Confs = confs
+	p.Changed = func(conf string) (promise.Set, bool) {
+		next, err := set.change(conf, rules)
+		return next.promises(rules, mended), err == nil
+	}
 	p.Places = set.places
-	if set.gcThreshold != 0 && (set.limited || c.Mended) {
+	if set.gcThreshold != 0 && (set.limited || mended) {
 		// Ages decide which segments are released before a reservation, and a walk does not show them.
 		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 			at := set.places(walk, r, into)
@@ -83,7 +101,7 @@ func (c Config) Promises() promise.Set {
 	// After waiting and releasing, the original requests memory from the device only and does not
 	// search free blocks again, so it may refuse a request that a retry would serve. A lookup among
 	// growing segments may prefer a block with a smaller reach and then refuse it as unsplittable.
-	if c.Mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
+	if mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
 		p.Serves = set.serves
 	}
 	return p
@@ -96,7 +114,7 @@ func (s *settings) exceptions(mended bool) (all []promise.Exception) {
 	// pages of a card, unless the settings give them an odd size.
 	switch {
 	case !s.limited:
-	case s.expandable:
+	case s.grew:
 		all = append(all, promise.Exception{Invariant: "I20",
 			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
 	case s.largeSegment%aloneQuantum != 0:
@@ -136,6 +154,8 @@ func (s *settings) mostGranted(r alloc.Request) device.Size {
 func (s *settings) serves(free alloc.Chunk, r alloc.Request) bool {
 	n := s.round(r.Size)
 	switch {
+	case free.Owner == power.OwnerExpandable && !s.expandable:
+		return false
 	case free.Stream != r.Stream || (free.Class == power.ClassSmall) != isSmall(n) || free.Size < n:
 		return false
 	case n < s.maxSplit:

@@ -21,11 +21,13 @@ import (
 //     max_non_split_rounding_mb;
 //   - large_segment_size_mb if no request is served from such a segment.
 //
+// If the program changes settings, nothing is omitted.
+//
 // Without private pools the rules of 2.6 and 2.11 differ in the string alone.
 func (c Config) Reduced(d setting.Demand) Config {
 	s, err := c.settings()
-	if err != nil {
-		return c // New returns the error
+	if err != nil || d.Changes {
+		return c // New returns the error; a later string keeps some of the keys that have no effect now
 	}
 	r := Config{Rules: c.Rules, Mended: c.Mended}
 	if !d.Pools && s.ties == byAddress {

@@ -103,17 +103,25 @@ func (a *Allocator) drain(h handle) error {
 // suffice for a rounded size: the smallest segment that suffices alone, otherwise the largest ones
 // in turn. They stay released if they do not suffice.
 func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
-	if a.set.maxSplit == noLimit || a.set.expandable {
+	if a.set.maxSplit == noLimit || a.segments.Len() == 0 {
 		return false
 	}
 	need := max(n, a.set.maxSplit)
 	if at := sh.free.Ceil(need); at != index.NoEntry {
-		return a.drain(sh.free.Entry(at).Handle) == nil
+		if h := sh.free.Entry(at).Handle; !a.rows[h].grows() {
+			return !a.rows[h].isSplit() && a.drain(h) == nil
+		}
 	}
-	// Blocks of that size are whole segments, because they are never split.
+	// Blocks of that size are whole segments, because they are never split, unless the size was
+	// changed. The original would then return memory of live blocks to the device.
 	var oversize []handle
 	for e := range sh.free.From(a.set.maxSplit) {
-		oversize = append(oversize, e.Handle)
+		if e.Size >= need {
+			break
+		}
+		if b := &a.rows[e.Handle]; !b.grows() && !b.isSplit() {
+			oversize = append(oversize, e.Handle)
+		}
 	}
 	var released device.Size
 	for _, h := range slices.Backward(oversize) {
@@ -147,32 +155,33 @@ func (a *Allocator) releaseCached(s device.Stream) (first error) {
 			a.forget(p)
 		}
 	}
-	if a.set.expandable {
+	if a.set.grew {
 		first = cmp.Or(first, a.unstick())
 		first = cmp.Or(first, a.mem.DropIdle())
 	}
 	return first
 }
 
-// releaseSide releases the segments and pages of the free blocks of a side, stream by stream,
-// smallest block first.
+// releaseSide releases the segments and then the pages of the free blocks of a side, stream by
+// stream, smallest block first.
 func (a *Allocator) releaseSide(s *side) (first error) {
+	var growing []handle
 	for _, sh := range s.shelves {
-		var blocks []handle
+		var whole []handle
 		for e := range sh.free.All {
-			if a.set.expandable || !a.rows[e.Handle].isSplit() {
-				blocks = append(blocks, e.Handle)
+			switch b := &a.rows[e.Handle]; {
+			case b.grows():
+				growing = append(growing, e.Handle)
+			case !b.isSplit():
+				whole = append(whole, e.Handle)
 			}
 		}
-		for _, h := range blocks {
-			var err error
-			if a.set.expandable {
-				err = a.shrink(h)
-			} else {
-				err = a.drain(h)
-			}
-			first = cmp.Or(first, err)
+		for _, h := range whole {
+			first = cmp.Or(first, a.drain(h))
 		}
+	}
+	for _, h := range growing {
+		first = cmp.Or(first, a.shrink(h))
 	}
 	return first
 }
@@ -190,7 +199,7 @@ func (a *Allocator) stamp(h handle, sh *shelf) {
 // as the original does. It costs O(free large blocks) before each reservation above the share.
 func (a *Allocator) collect() {
 	held := a.held()
-	if a.set.expandable || a.bars.Fits(held, a.bar) {
+	if a.segments.Len() == 0 || a.bars.Fits(held, a.bar) {
 		return
 	}
 	// As in the original, only large blocks of the default pool count that fill their segment, because
@@ -200,7 +209,7 @@ func (a *Allocator) collect() {
 	var ages uint64
 	for _, sh := range s.shelves {
 		for e := range sh.free.All {
-			if !a.rows[e.Handle].isSplit() {
+			if b := &a.rows[e.Handle]; !b.isSplit() && !b.grows() {
 				candidates = append(candidates, e.Handle)
 				ages += s.calls - a.born[e.Handle]
 			}

@@ -29,11 +29,13 @@ const (
 type settings struct {
 	maxSplit          device.Size            // blocks from this size on are never split; the largest size if all are split
 	maxRounding       device.Size            // such a block serves a request that is smaller by less than this
+	roundingSet       bool                   // a string has set it; if not, it is largeSegment
 	largeSegment      device.Size            // a segment of the large pool, and its pages where segments grow
 	gcThreshold       float64                // share of the bound above which old segments go back; 0 for never
 	divisions         [intervals]device.Size // steps from one power of two to the next, by interval; 0 and 1 for none
 	unstepped         bool                   // no interval has steps
-	expandable        bool                   // segments grow by mapping
+	expandable        bool                   // new segments grow by mapping
+	grew              bool                   // some segments may grow: expandable is set, or was
 	limited           bool                   // the bytes held are bounded ...
 	fraction          float64                // ... by this share of the device
 	fractionSet       bool                   // the string has the fraction
@@ -109,4 +111,13 @@ func (s *settings) segmentSize(n device.Size) device.Size {
 		return s.largeSegment
 	}
 	return device.AlignUp(n, aloneQuantum)
+}
+
+// leastTail returns the least bytes that are split off from a block of a kind. A large block keeps
+// a rest of up to mostTail, which would serve little, unless the rest may be unmapped.
+func (s *settings) leastTail(kind uint32) device.Size {
+	if kind == large && !s.expandable {
+		return mostTail + 1
+	}
+	return quantum
 }

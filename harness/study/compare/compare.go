@@ -336,7 +336,7 @@ func (c *Trial) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 // charged memory in the last Measure. It is 0, for unknown, if the capacity may influence the
 // strategy; see [setting.UnboundConfig].
 func (c *Trial) completesFrom(row *Run) device.Size {
-	if !row.Completed() || !c.setup.Unbound() {
+	if !row.Completed() || !c.setup.Unbound() || c.trace.Changes() {
 		return 0
 	}
 	return device.AlignUp(c.charged, Grid)

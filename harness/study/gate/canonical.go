@@ -107,12 +107,13 @@ func (r *rewriter) number(events []trace.Event) {
 	}
 }
 
-// open adds the state before the work: its live blocks, private pools and the safe frontier.
+// open adds the state before the work: its live blocks, private pools, the safe frontier and
+// the changed settings.
 func (r *rewriter) open(events, work []trace.Event) error {
 	var plain []*opened
 	var pools []*poolState
 	var open []trace.Event // redirections that continue
-	var frontier []trace.Event
+	var frontier, confs []trace.Event
 	live := map[uint64]*opened{}
 	poolOf := func(n uint64) *poolState {
 		i := slices.IndexFunc(pools, func(p *poolState) bool { return p.pool == n })
@@ -143,6 +144,8 @@ func (r *rewriter) open(events, work []trace.Event) error {
 			poolOf(e.Arg).releases++
 		case trace.Frontier:
 			frontier = []trace.Event{e}
+		case trace.Conf:
+			confs = append(confs, e)
 		}
 	}
 	for n, i := 0, 0; i < len(work); i++ {
@@ -164,7 +167,7 @@ func (r *rewriter) open(events, work []trace.Event) error {
 	}
 	r.numberOpening(all)
 	slices.SortStableFunc(plain, r.compare)
-	return r.addOpening(plain, pools, append(open, frontier...))
+	return r.addOpening(plain, pools, slices.Concat(confs, open, frontier))
 }
 
 // numberOpening numbers the streams that the work does not use: those with the most bytes first,
@@ -296,7 +299,8 @@ func (r *rewriter) copy(work []trace.Event, stepped bool, skip int) error {
 				r.work = added
 			}
 			marks++
-		case trace.Alloc, trace.Trim, trace.Frontier, trace.PoolBegin, trace.PoolEnd, trace.PoolRelease, trace.Refused:
+		case trace.Alloc, trace.Trim, trace.Frontier, trace.PoolBegin, trace.PoolEnd, trace.PoolRelease, trace.Refused,
+			trace.Conf:
 		default:
 			continue // the timing of streams, and the inventions of test traces
 		}

@@ -210,7 +210,7 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 	if p.setup.Preallocates {
 		first = device.AlignUp(s.LowerBound+s.LowerBound/8, compare.Grid)
 	}
-	if p.setup.Unbound() {
+	if p.setup.Unbound() && !s.trace.Changes() {
 		// It would behave the same on a device of this size or larger.
 		at = min(first, at)
 		completesFrom = at

@@ -12,7 +12,7 @@ import (
 // SurveyedTrace is a trace with its demand, refused requests included.
 type SurveyedTrace struct {
 	trace.Source
-	Demand   setting.Demand // sizes and private pools of all requests, and polls
+	Demand   setting.Demand // sizes and private pools of all requests, polls and changes of settings
 	Refusals trace.Refusals // of the recorded program
 	Rounded  bool           // some refusals have rounded sizes only
 	Empty    bool           // there are no requests after the start
@@ -60,6 +60,8 @@ func (s *surveyor) take(events []trace.Event) error {
 			s.w.Demand.Pools = true
 		case trace.Poll:
 			s.w.Demand.Polls = true
+		case trace.Conf:
+			s.w.Demand.Changes = true
 		}
 	}
 	return nil
