@@ -147,3 +147,24 @@ func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
 	table := succeed(t, "whatif", "--permit", "rdma", "--csv", "-", file)
 	require.Contains(t, table, ",permit,")
 }
+
+// TestWhatifNamesTheCallsOfAPhase has a free block of 100 MiB that must not be split while weights
+// are loaded.
+func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
+	trace := write(t, "t.trace", "# framework=PyTorch\nmark load\na 1 100MiB\nf 1\na 2 12MiB\nmark loaded\na 3 100MiB\n"+
+		"f 3\na 4 60MiB\na 5 38MiB\n")
+	grid := write(t, "grid.yaml", "- strategy: caching\n  conf: {max_split_size_mb: [\"\", 20@load..loaded]}\n")
+	out := succeed(t, "whatif", "--grid", grid, "--device", "sim:112MiB", trace)
+	require.Contains(t, out, `
+    torch.cuda.memory._set_allocator_settings("max_split_size_mb:20")  # at the mark "load"
+    torch.cuda.memory._set_allocator_settings("")                      # at the mark "loaded"
+`)
+	require.True(t, strings.HasPrefix(out, `max_split_size_mb:20 from the mark "load", then the defaults from the mark`), out)
+
+	grid = write(t, "wrong.yaml", "- strategy: caching\n  conf: max_split_size_mb:20@load..loded\n")
+	status, stdout, stderr := command(t, "whatif", "--grid", grid, trace)
+	require.Equal(t, exitTrouble, status)
+	require.Equal(t, `vramyard: device of 1GiB: caching on t: a setting changes at the mark "loded": did you mean "loaded"? `+
+		"the trace has no such mark\n", stderr)
+	require.Empty(t, stdout)
+}

@@ -42,6 +42,32 @@ type Export struct {
 	From        string   `json:"from,omitempty"`    // first release with these settings; none: all have them
 	Since       string   `json:"since,omitempty"`   // first release that reads Environment; none: all do
 	Before      []string `json:"before,omitempty"`  // variables that releases before Since read instead
+
+	// calls of the program that change settings while it runs, in order; none for settings that hold
+	// throughout
+	Calls []Call `json:"calls,omitempty"`
+}
+
+// Call is a call of the program that changes the settings of its allocator; see
+// [power.Configurable].
+type Call struct {
+	Mark string `json:"mark"` // text of the mark at which the program makes it
+	Conf string `json:"conf"` // all settings from then on
+}
+
+// PhasedConfig is a configuration with settings that hold between two marks of a trace.
+type PhasedConfig interface {
+	// Marks returns the texts of these marks. Without them in a trace the settings would never hold,
+	// or never end, so a replay refuses the trace.
+	Marks() []string
+}
+
+// Marks returns the marks that the configuration needs in a trace; see [PhasedConfig].
+func (s Setup) Marks() []string {
+	if p, ok := s.Config.(PhasedConfig); ok {
+		return p.Marks()
+	}
+	return nil
 }
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -41,7 +42,8 @@ func TestConfEventsChangeSettings(t *testing.T) {
 	require.EqualValues(t, 1, res.Ignored, "a strategy without settings that change")
 }
 
-// TestWrongConfEventsEndTheReplay has settings that PyTorch rejects. An observer judges them itself.
+// TestWrongConfEventsEndTheReplay has settings that PyTorch rejects. An observer judges them
+// itself.
 func TestWrongConfEventsEndTheReplay(t *testing.T) {
 	const text = "a 1 5\nconf max_split_size_mb:5\nf 1\n"
 	_, err := runChanged(t, text, "caching", replay.Options{})
@@ -56,4 +58,30 @@ func TestWrongConfEventsEndTheReplay(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.ErrorContains(t, seen, "want at least 20")
+}
+
+// TestSettingsOfAPhaseNeedTheirMarks replays settings that hold between two marks.
+func TestSettingsOfAPhaseNeedTheirMarks(t *testing.T) {
+	const text = "a 1 100MiB\nf 1\nmark load\na 2 12MiB\nmark loaded\na 3 12MiB\n"
+	events, err := trace.Read(strings.NewReader(text), "test.trace", trace.Options{})
+	require.NoError(t, err)
+	for conf, want := range map[string]string{
+		"max_split_size_mb:20@load..loaded": "",
+		"max_split_size_mb:20@lod..loaded": `caching on test: a setting changes at the mark "lod": did you mean "load"? ` +
+			"the trace has no such mark",
+		"max_split_size_mb:20@load..end of training": `caching on test: a setting changes at the mark "end of training": ` +
+			"the trace has no such mark",
+	} {
+		dev, err := sim.New(sim.Config{Capacity: device.GiB})
+		require.NoError(t, err)
+		setup, err := strategies.All().Lookup("caching", json.RawMessage(`{"conf":"`+conf+`"}`))
+		require.NoError(t, err)
+		res, err := replay.Run(events, setup, dev, replay.Options{})
+		if want != "" {
+			require.EqualError(t, err, want)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, 112*device.MiB, res.Peak.Reserved, "the second block is not split off, the third is")
+	}
 }

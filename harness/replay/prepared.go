@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Prepared is a trace prepared for replays: the figures of the whole trace, and its events in the
@@ -230,6 +233,24 @@ func (p *Prepared) LowerBound() device.Size { return p.bound }
 // Changes reports whether the trace changes settings, so that a configuration alone does not
 // decide them.
 func (p *Prepared) Changes() bool { return p.changes }
+
+// checkMarks returns an error if the trace lacks a mark at which settings of a setup change.
+func (p *Prepared) checkMarks(setup setting.Setup) error {
+	var texts []string
+	for _, wanted := range setup.Marks() {
+		if texts == nil {
+			for tag := range p.marks {
+				texts = append(texts, p.src.TagOf(&trace.Event{Tag: tag}))
+			}
+			slices.Sort(texts)
+		}
+		if !slices.Contains(texts, wanted) {
+			return fmt.Errorf("%s on %s: a setting changes at the mark %q: %sthe trace has no such mark", setup.Name,
+				p.head.Header.Name, wanted, nearest.Hint(wanted, texts))
+		}
+	}
+	return nil
+}
 
 // Memory returns the approximate bytes of replays beyond the trace: shared by all, and for each
 // replay.

@@ -75,6 +75,9 @@ func (p *Prepared) Run(setup setting.Setup, dev device.Device, o Options) (*Resu
 // newRunner builds the strategy and the state of a replay.
 func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) (*runner, error) {
 	h := p.head.Header
+	if err := p.checkMarks(setup); err != nil {
+		return nil, err
+	}
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)

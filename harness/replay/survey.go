@@ -14,14 +14,15 @@ import (
 type survey struct {
 	streams     []device.Stream // streams of the requests, in order of first use
 	numbers     map[device.Stream]uint32
-	bound       device.Size // see [Prepared.LowerBound]
-	live        int         // most allocations at once
-	late        delays      // nil if no free is delayed
-	uses        bool        // streams use blocks of other streams
-	changes     bool        // the program changes settings
-	pending     bool        // a free leaves memory pending, if the strategy handles streams
-	reservedErr error       // the first event that uses a stream number reserved for delayed frees
-	keep        bool        // places are not reused, because freed blocks may still be named
+	bound       device.Size         // see [Prepared.LowerBound]
+	live        int                 // most allocations at once
+	late        delays              // nil if no free is delayed
+	uses        bool                // streams use blocks of other streams
+	changes     bool                // the program changes settings
+	marks       map[uint32]struct{} // tags of the marks
+	pending     bool                // a free leaves memory pending, if the strategy handles streams
+	reservedErr error               // the first event that uses a stream number reserved for delayed frees
+	keep        bool                // places are not reused, because freed blocks may still be named
 	refusals    trace.Refusals
 	coverage    trace.Coverage
 }
@@ -52,7 +53,8 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	if uint64(head.Events) >= math.MaxUint32 {
 		return nil, errLong
 	}
-	s := &surveyor{survey: survey{numbers: map[device.Stream]uint32{}}, tracks: true}
+	s := &surveyor{survey: survey{numbers: map[device.Stream]uint32{}, marks: map[uint32]struct{}{}},
+		tracks: true}
 	if t, ok := src.(*trace.Trace); ok {
 		s.tracks = false
 		for i := range t.Events {
@@ -100,6 +102,8 @@ func (s *surveyor) step(at uint32, e *trace.Event) {
 		s.uses = true
 	case trace.Conf:
 		s.changes = true
+	case trace.Mark:
+		s.marks[e.Tag] = struct{}{}
 	case trace.BadFree, trace.Fault:
 		// A freed block may be named again, or stay live after its free in the trace.
 		s.keep = true

@@ -20,7 +20,8 @@ type Allocator struct {
 	table
 	front front.Front // its Stats has the figures that count lacks
 	cfg   Config
-	set   settings
+	set   settings // the present ones of plan
+	plan  planned
 	limit device.Size // most bytes to hold; noLimit without a bound
 	bar   device.Size // bytes held above which old segments are collected; noLimit for never
 	total device.Size // bytes of the device; 0 if it does not report them
@@ -75,12 +76,16 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	set, err := c.settings()
+	plan, err := c.plan()
+	if err != nil {
+		return nil, err
+	}
+	set, err := plan.present(c.Rules)
 	if err != nil {
 		return nil, err
 	}
 	a := &Allocator{
-		table: newTable(), cfg: c, set: set, limit: noLimit, bar: noLimit, src: src, live: index.NewAddrBuckets(),
+		table: newTable(), cfg: c, set: set, plan: plan, limit: noLimit, bar: noLimit, src: src, live: index.NewAddrBuckets(),
 		pools: []*pool{{}},
 	}
 	a.View = a.front.Init(front.Limits{Most: mostRequest, Align: quantum}, func() (largest, bytes device.Size) {
@@ -98,7 +103,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err := a.bound(); err != nil {
 		return nil, err
 	}
-	if set.expandable {
+	if set.grew {
 		vm, err := a.virtualMemory(&set)
 		if err != nil {
 			return nil, fmt.Errorf("caching: expandable segments: %w", err)

@@ -18,6 +18,7 @@ const (
 	keyLargeSegment = "large_segment_size_mb"
 	keyDivisions    = "roundup_power2_divisions"
 	keyFraction     = "per_process_memory_fraction"
+	keyExpandable   = "expandable_segments"
 )
 
 // confKey is a key of the string and how its value is read.
@@ -34,7 +35,7 @@ var confKeys = []confKey{
 	{keyRounding, false, (*confReader).maxRounding},
 	{"garbage_collection_threshold", false, (*confReader).threshold},
 	{keyDivisions, false, (*confReader).divisions},
-	{"expandable_segments", false, (*confReader).expandable},
+	{keyExpandable, false, (*confReader).expandable},
 	{"backend", false, (*confReader).backend},
 	{"release_lock_on_cudamalloc", false, (*confReader).flag},
 	{"release_lock_on_hipmalloc", false, (*confReader).flag},
@@ -80,15 +81,20 @@ func parseConf(conf, rules string) (settings, error) {
 }
 
 // parse returns the settings after the string was parsed by the rules of a version. Each time it
-// resets max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold. Other keys
-// keep their values.
+// resets max_split_size_mb, roundup_power2_divisions and garbage_collection_threshold.
+func (s settings) parse(conf, rules string) (settings, error) {
+	s.maxSplit, s.divisions, s.gcThreshold = noLimit, [intervals]device.Size{}, 0
+	return s.read(conf, rules)
+}
+
+// read returns the settings after the string was read. Keys that it does not have keep their
+// values.
 //
 // Keys may stand in any order: 2.11 reads large_segment_size_mb first, and nothing else depends on
 // another key. A key that is given twice is read twice, and the later value wins; divisions
 // overwrite only the intervals that they name. The error names the key, the value and the expected
 // values.
-func (s settings) parse(conf, rules string) (settings, error) {
-	s.maxSplit, s.divisions, s.gcThreshold = noLimit, [intervals]device.Size{}, 0
+func (s settings) read(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules, set: s}
 	// A trailing comma is legal, as in 2.6; any other superfluous comma is an error.
 	for len(r.tokens) > 0 {

@@ -19,7 +19,7 @@ const (
 // setting.
 type Config struct {
 	// Conf is the value of PYTORCH_CUDA_ALLOC_CONF; the package comment lists its keys.
-	Conf string `json:"conf" doc:"value of PYTORCH_CUDA_ALLOC_CONF, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
+	Conf string `json:"conf" doc:"value of PYTORCH_CUDA_ALLOC_CONF, such as max_split_size_mb:128,garbage_collection_threshold:0.8; KEY:VALUE@FROM..TO holds between two marks of the trace" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
 	// Rules selects the version: Rules26, Rules211, Rules212 or Rules213.
 	Rules string `json:"rules" doc:"release to follow: 2.6 (PyTorch 2.4 to 2.9), 2.11 (2.10 and 2.11), 2.12, or 2.13 (to 2.15)" grid:"2.6,2.11"`
 	// MemoryFraction is the share of the device's memory that may be held; 0 for no bound.
@@ -36,35 +36,57 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, err
 }
 
-// settings returns the parameters of the algorithm. It fails with an error that names the first bad
-// field.
+// settings returns the parameters of the algorithm at the start of a run; see [Config.plan].
+func (c Config) settings() (settings, error) {
+	p, err := c.plan()
+	if err != nil {
+		return settings{}, err
+	}
+	return p.present(c.Rules)
+}
+
+// plan returns the parameters of the algorithm for a run. It fails with an error that names the
+// first bad field.
 //
 // The string is parsed each time, by WithDefaults, New and Promises, because a configuration holds
 // only the user's text.
 //
 // Precondition: the defaults of c are filled in, or WithDefaults is checking it.
-func (c Config) settings() (settings, error) {
+func (c Config) plan() (p planned, err error) {
 	switch {
 	case !slices.ContainsFunc(ruleSets, func(r RuleSet) bool { return r.Name == c.Rules }):
 		var names []string
 		for _, r := range ruleSets {
 			names = append(names, r.Name)
 		}
-		return settings{}, fmt.Errorf("caching: rules %q: want one of %s", c.Rules, strings.Join(names, ", "))
+		return p, fmt.Errorf("caching: rules %q: want one of %s", c.Rules, strings.Join(names, ", "))
 	case !(c.MemoryFraction >= 0 && c.MemoryFraction <= 1): // NaN is neither
-		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1",
+		return p, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1",
 			c.MemoryFraction)
 	}
-	s, err := parseConf(c.Conf, c.Rules)
+	text, ph, err := splitConf(c.Conf)
+	if err == nil {
+		p.phase = ph
+		p.base, err = parseConf(text, c.Rules)
+	}
+	s := &p.base
 	switch {
 	case err != nil:
-		return settings{}, fmt.Errorf("caching: conf: %w", err)
+		return p, fmt.Errorf("caching: conf: %w", err)
 	case c.MemoryFraction == 0:
-		return s, nil
 	case s.fractionSet && s.fraction != c.MemoryFraction:
-		return settings{}, fmt.Errorf("caching: memory_fraction %v: conf says %s:%v", c.MemoryFraction, keyFraction,
-			s.fraction)
+		return p, fmt.Errorf("caching: memory_fraction %v: conf says %s:%v", c.MemoryFraction, keyFraction, s.fraction)
+	default:
+		s.bound(c.MemoryFraction, c.Rules)
 	}
-	s.bound(c.MemoryFraction, c.Rules)
-	return s, nil
+	if len(ph.items) > 0 {
+		p.active = true
+		during, err := p.present(c.Rules)
+		if err != nil {
+			return p, fmt.Errorf("caching: conf: %w", err)
+		}
+		p.active = ph.from == ""
+		s.grew = during.grew // after the phase some segments may grow
+	}
+	return p, nil
 }

@@ -19,11 +19,11 @@ func (a *Allocator) Configure(conf string) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
-	set, err := a.set.change(conf, a.cfg.Rules)
+	p, set, err := a.plan.change(conf, a.cfg.Rules)
 	if err != nil {
 		return err
 	}
-	if set.expandable {
+	if set.grew {
 		vm, err := a.virtualMemory(&set)
 		if err != nil {
 			return errors.Join(alloc.ErrUnsupported, err)
@@ -32,25 +32,35 @@ func (a *Allocator) Configure(conf string) error {
 			a.mem = regions.NewMemory(vm, &a.front.Stats)
 		}
 	}
+	a.apply(p, set)
+	return nil
+}
+
+// apply makes other settings the present ones.
+func (a *Allocator) apply(p planned, set settings) {
 	a.before = a.before.Common(a.bars.Of(a.set.barAt))
 	a.bars = device.Span{}
-	a.set, a.changed, a.placer = set, true, nil
+	a.plan, a.set, a.changed, a.placer = p, set, true, nil
 	a.watchAges()
 	for _, sh := range a.shelves {
 		if sh != nil {
 			sh.leastTail = set.leastTail(sh.kind)
 		}
 	}
-	return nil
 }
 
-// change returns the settings after a change while the allocator runs. The memory fraction is read
-// once, when PyTorch makes the allocator of a device.
-func (s settings) change(conf, rules string) (settings, error) {
-	set, err := s.parse(conf, rules)
-	if err != nil {
-		return s, fmt.Errorf("%w: %w", alloc.ErrInvalidSettings, err)
+// change returns the settings after a change while the allocator runs, and the present ones of
+// them. The memory fraction is read once, when PyTorch makes the allocator of a device.
+func (p planned) change(conf, rules string) (planned, settings, error) {
+	base, err := p.base.parse(conf, rules)
+	base.limited, base.fraction, base.fractionSet = p.base.limited, p.base.fraction, p.base.fractionSet
+	p.base = base
+	var set settings
+	if err == nil {
+		set, err = p.present(rules)
 	}
-	set.limited, set.fraction, set.fractionSet = s.limited, s.fraction, s.fractionSet
-	return set, nil
+	if err != nil {
+		return p, set, fmt.Errorf("%w: %w", alloc.ErrInvalidSettings, err)
+	}
+	return p, set, nil
 }

@@ -109,12 +109,18 @@
 // graph_capture_record_stream_reuse, pinned_reserve_segment_size_mb, pinned_free_catch_all,
 // throw_on_cudamalloc_oom, expandable_segments_reserve and expandable_segments_reserve_by_class.
 //
+// A pair that ends in @FROM..TO holds for a phase only (see [Allocator.Mark]): from each mark of
+// the program with the text FROM, or the start, to the next one with the text TO, or the end.
+// max_split_size_mb, roundup_power2_divisions, garbage_collection_threshold and expandable_segments
+// can, all for one phase. A text with a comma, a quote, a bracket, an @ or two dots is quoted as in
+// Go.
+//
 // [Allocator.Configure] parses such a string while the allocator runs, as PyTorch's
 // _set_allocator_settings does. Each string resets max_split_size_mb, roundup_power2_divisions and
 // garbage_collection_threshold; keys that it does not name otherwise keep their values.
 // per_process_memory_fraction has no effect then. Segments stay what they are, so an allocator may
 // have both kinds. While expandable_segments is off a lookup skips the free blocks of expandable
-// segments. While it is on every block is split as those of expandable segments are. The counter
+// segments. While it is on every block is split by the rule of expandable segments. The counter
 // max_split_size keeps its first value, and oversize_allocations, which compares a block with the
 // present setting at its grant and at its free, may become negative.
 //

@@ -40,7 +40,7 @@ func (t *table) freeBytes(h handle) device.Size {
 // addresses) and the blocks of the runs.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
-		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.set.promises(a.cfg.Rules, a.cfg.Mended),
+		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.plan.promises(a.cfg.Rules, a.cfg.Mended),
 			Freed: a.foreseen}
 		a.placer.Promises.Serves = func(c alloc.Chunk, r alloc.Request) bool {
 			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)

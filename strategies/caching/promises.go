@@ -10,11 +10,11 @@ import (
 // Promises implements [promise.Promiser]. Placements are verified with the vectors of the original.
 // The promises are about a walk: sizes, merging, order and, if mended, true refusals.
 func (c Config) Promises() promise.Set {
-	set, err := c.settings()
+	plan, err := c.plan()
 	if err != nil {
 		return promise.Set{} // the configuration is invalid
 	}
-	return set.promises(c.Rules, c.Mended)
+	return plan.promises(c.Rules, c.Mended)
 }
 
 // confs are settings that tests change to. Each differs from the defaults in another way; one is
@@ -25,8 +25,12 @@ var confs = []string{
 	"per_process_memory_fraction", "max_split_size_mb:5",
 }
 
-// promises returns the promises while the settings are in force.
-func (set settings) promises(rules string, mended bool) promise.Set {
+// promises returns the promises while the present settings are in force.
+func (plan planned) promises(rules string, mended bool) promise.Set {
+	set, err := plan.present(rules)
+	if err != nil {
+		return promise.Set{}
+	}
 	p := promise.Set{
 		// Segments begin at multiples of the quantum, and blocks are cut in multiples of it.
 		Quantum:  quantum,
@@ -35,18 +39,7 @@ func (set settings) promises(rules string, mended bool) promise.Set {
 		// A segment belongs to one stream and pool, so all adjacent free blocks merge.
 		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
-		// The class belongs to the segment, which a chunk alone cannot show. Without growing segments the
-		// size often implies it: smaller chunks are never split off large blocks, and larger ones do not
-		// fit a small segment.
-		ClassOf: func(free alloc.Chunk) int32 {
-			switch {
-			case free.Size > smallSegment && !set.grew:
-				return power.ClassLarge
-			case isSmall(free.Size) && !set.grew:
-				return power.ClassSmall
-			}
-			return min(max(free.Class, power.ClassSmall), power.ClassLarge)
-		},
+		ClassOf:         set.classOf,
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Pool != b.Pool || a.Stream != b.Stream {
 				return -1 // never compared: a request looks at one pool and stream
@@ -80,7 +73,7 @@ func (set settings) promises(rules string, mended bool) promise.Set {
 	p.Except = set.exceptions(mended)
 	p.Confs = confs
 	p.Changed = func(conf string) (promise.Set, bool) {
-		next, err := set.change(conf, rules)
+		next, _, err := plan.change(conf, rules)
 		return next.promises(rules, mended), err == nil
 	}
 	p.Places = set.places
@@ -105,6 +98,19 @@ func (set settings) promises(rules string, mended bool) promise.Set {
 		p.Serves = set.serves
 	}
 	return p
+}
+
+// classOf returns the class of a free chunk. It belongs to the segment, which a chunk alone cannot
+// show. Without growing segments the size often implies it: smaller chunks are never split off
+// large blocks, and larger ones do not fit a small segment.
+func (s *settings) classOf(free alloc.Chunk) int32 {
+	switch {
+	case free.Size > smallSegment && !s.grew:
+		return power.ClassLarge
+	case isSmall(free.Size) && !s.grew:
+		return power.ClassSmall
+	}
+	return min(max(free.Class, power.ClassSmall), power.ClassLarge)
 }
 
 // exceptions returns the invariants that the original breaks under these settings, and so does this

@@ -21,12 +21,12 @@ import (
 //     max_non_split_rounding_mb;
 //   - large_segment_size_mb if no request is served from such a segment.
 //
-// If the program changes settings, nothing is omitted.
+// If the program changes settings, or some hold for a phase, nothing is omitted.
 //
 // Without private pools the rules of 2.6 and 2.11 differ in the string alone.
 func (c Config) Reduced(d setting.Demand) Config {
 	s, err := c.settings()
-	if err != nil || d.Changes {
+	if err != nil || d.Changes || len(c.Marks()) > 0 {
 		return c // New returns the error; a later string keeps some of the keys that have no effect now
 	}
 	r := Config{Rules: c.Rules, Mended: c.Mended}
@@ -146,33 +146,37 @@ func (s *settings) conf(rules string) string {
 // growing segment, the bound of a memory fraction and, mended, the threshold of garbage collection.
 func (c Config) Unbound() bool {
 	s, err := c.settings()
-	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
+	return err == nil && len(c.Marks()) == 0 && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
-// Exports implements [setting.ExportedConfig]. PyTorch reads the string from the environment.
-// Expandable segments came with 2.1, keys for the fraction and for the size of large segments with
-// 2.11.
+// Exports implements [setting.ExportedConfig]. PyTorch reads the string from the environment, and
+// settings of a phase from calls. Expandable segments came with 2.1, keys for the fraction and for
+// the size of large segments with 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
 // PYTORCH_ALLOC_CONF".
 func (c Config) Exports() []setting.Export {
-	conf := c.Conf
-	s, err := c.settings()
+	plan, err := c.plan()
 	if err != nil || c.Mended {
 		return nil
 	}
+	s := plan.base
+	text, _, _ := splitConf(c.Conf) // plan has checked it
 	if c.MemoryFraction != 0 && !s.fractionSet {
 		if c.Rules == Rules26 {
 			return nil
 		}
-		conf = strings.TrimPrefix(conf+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
+		text = strings.TrimPrefix(text+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
 	}
+	text, calls := plan.phase.calls(text)
 	from := ""
 	switch {
 	case s.fractionSet || c.MemoryFraction != 0 || s.largeSegment != usualSegment:
 		from = Rules211
-	case s.expandable:
+	case s.grew:
 		from = "2.1"
 	}
-	return []setting.Export{torchenv.Export(conf, from)}
+	e := torchenv.Export(text, from)
+	e.Calls = calls
+	return []setting.Export{e}
 }

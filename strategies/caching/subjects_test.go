@@ -24,6 +24,7 @@ func subjects() []props.Subject {
 		subject("births", caching.Config{Rules: caching.Rules212}, 64),
 		subject("segment-order", caching.Config{Rules: caching.Rules213, Conf: "max_split_size_mb:21"}, 128),
 		subject("grows-births", caching.Config{Rules: caching.Rules212, Conf: grows}, 64),
+		subject("phase", caching.Config{Conf: "expandable_segments:True@..never,max_split_size_mb:21@..never"}, 64),
 		subject("grows", caching.Config{Conf: grows}, 64),
 		subject("grows-2.6-limit", caching.Config{Rules: caching.Rules26, Conf: grows, MemoryFraction: 0.5}, 128),
 		subject("grows-split-mended", caching.Config{Conf: grows + ",max_split_size_mb:24,garbage_collection_threshold:0.5",

@@ -67,8 +67,8 @@ func (f *Fitter) put(s string) {
 	}
 }
 
-// copied are the prefixes of lines for a shell, which must not be wrapped.
-var copied = []string{"vramyard ", "export ", "go run ", "http://", "{"}
+// copied are the prefixes of lines for a shell or for Python, which must not be wrapped.
+var copied = []string{"vramyard ", "export ", "torch.", "go run ", "http://", "{"}
 
 // sentence wraps a line. Continuation lines are indented to the text after a label.
 func (f *Fitter) sentence(l string) string {

@@ -5,8 +5,10 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -83,10 +85,11 @@ func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) er
 	return nil
 }
 
-// exportsText writes the code and the environment variables of the answer.
+// exportsText writes the code and the environment variables of the answer, and the calls for
+// settings that change.
 func exportsText(b *strings.Builder, r *whatif.Result) {
 	a := &r.Answer
-	if len(a.Environment)+len(a.Python) == 0 {
+	if len(a.Environment)+len(a.Python)+len(a.Calls) == 0 {
 		return
 	}
 	b.WriteString("\n")
@@ -108,10 +111,23 @@ func exportsText(b *strings.Builder, r *whatif.Result) {
 	}
 	if a.Since == "" {
 		export(a.Environment, "")
-		return
+	} else {
+		export(a.Environment, r.Recorded.Framework+" "+a.Since+" and newer")
+		export(a.Before, "before "+a.Since)
 	}
-	export(a.Environment, r.Recorded.Framework+" "+a.Since+" and newer")
-	export(a.Before, "before "+a.Since)
+	callsText(b, a.Calls)
+}
+
+// callsText writes the calls that change settings, as lines of Python.
+func callsText(b *strings.Builder, calls []setting.Call) {
+	lines, width := make([]string, len(calls)), 0
+	for i, c := range calls {
+		lines[i] = "torch.cuda.memory._set_allocator_settings(" + strconv.Quote(c.Conf) + ")"
+		width = max(width, len(lines[i]))
+	}
+	for i, c := range calls {
+		fmt.Fprintf(b, "    %-*s  # at the mark %s\n", width, lines[i], strconv.Quote(c.Mark))
+	}
 }
 
 // wrap writes a wrapped paragraph: a mark, then the text, indented below itself.

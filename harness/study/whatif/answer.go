@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/units"
@@ -39,9 +40,11 @@ type Answer struct {
 	Environment []string `json:"environment,omitempty"` // variables to export for it
 	Python      []string `json:"python,omitempty"`      // code that sets what no variable does
 	// first release that reads Environment, if the recorded version is unknown
-	Since  string      `json:"since,omitempty"`
-	Before []string    `json:"before,omitempty"`     // variables to export for releases before Since
-	Need   device.Size `json:"need_bytes,omitempty"` // a sufficient capacity
+	Since  string   `json:"since,omitempty"`
+	Before []string `json:"before,omitempty"` // variables to export for releases before Since
+	// calls of the program for settings that hold between two marks
+	Calls []setting.Call `json:"calls,omitempty"`
+	Need  device.Size    `json:"need_bytes,omitempty"` // a sufficient capacity
 
 	// other answers, for deployments with common constraints; absent: their needs are given
 	Constraints []Constrained `json:"constraints,omitempty"`
@@ -216,11 +219,11 @@ func easier(a, b *Point) bool {
 func (t *answerWriter) choose(p *Point) {
 	t.chosen = p
 	t.a.Label, t.a.Need, t.a.Environment, t.a.Since, t.a.Before = p.Label, p.Need(), nil, "", nil
-	t.a.Python = nil
+	t.a.Python, t.a.Calls = nil, nil
 	if !t.ours(p) {
 		return
 	}
-	t.a.Python = p.Export.Python
+	t.a.Python, t.a.Calls = p.Export.Python, p.Export.Calls
 	if t.a.Environment, t.a.Before = t.Recorded.exported(p.Export); t.Recorded.Version == "" {
 		t.a.Since = p.Export.Since
 	}
@@ -230,7 +233,7 @@ func (t *answerWriter) setting(b, least *Point) {
 	b = t.shrunk(b)
 	t.choose(b)
 	verb := "completes"
-	if t.ours(b) && len(b.environment()) > 1 {
+	if t.ours(b) && len(b.environment())+len(b.Export.Calls) > 1 {
 		verb = "complete"
 	}
 	if t.Recorded.Failure != nil {
@@ -430,7 +433,9 @@ func (t *answerWriter) name(p *Point) string {
 		return strategy
 	}
 	environment, _ := t.Recorded.exported(p.Export)
-	chosen := strings.Join(slices.Concat(environment, p.Export.Options), " ")
+	variables := strings.Join(slices.Concat(environment, p.Export.Options), " ")
+	chosen := strings.Join(append([]string{variables}, callTexts(p.Export.Calls)...), ", then ")
+	chosen = strings.TrimPrefix(chosen, ", then ")
 	switch {
 	case !t.ours(p) && chosen == "":
 		return strategy + " (" + p.Export.Framework + " without any setting)"
@@ -440,6 +445,14 @@ func (t *answerWriter) name(p *Point) string {
 		return p.Export.Framework + " without any setting"
 	}
 	return chosen
+}
+
+// callTexts describes calls that change settings.
+func callTexts(calls []setting.Call) (texts []string) {
+	for _, c := range calls {
+		texts = append(texts, fmt.Sprintf("%s from the mark %q", cmp.Or(c.Conf, "the defaults"), c.Mark))
+	}
+	return texts
 }
 
 // amount formats the need of a point, as an interval if the search has not finished.

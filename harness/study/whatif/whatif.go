@@ -310,7 +310,9 @@ func newPoint(framework string, s, recorded setting.Setup) Point {
 	if from == nil || from.Framework != p.Export.Framework {
 		from = &setting.Export{}
 	}
-	p.Changes = changes(from.Environment, p.Export.Environment) + changes(from.Options, p.Export.Options)
+	// Each call is another change, because the program must be edited.
+	p.Changes = changes(from.Environment, p.Export.Environment) + changes(from.Options, p.Export.Options) +
+		len(p.Export.Calls)
 	return p
 }
 
