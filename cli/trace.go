@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/fileio"
@@ -43,7 +44,7 @@ func writable() []string {
 }
 
 func newTraceConvert() *cobra.Command {
-	var to string
+	var to, pools string
 	var source formats.Options
 	c := &cobra.Command{
 		Use:   "convert TRACE OUT",
@@ -53,7 +54,10 @@ Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.z
 ends in .parquet, and text, which is made to be read and edited by hand, if it ends in .trace or
 .txt, each also with .gz or .zst, or has no ending. Any other ending is an error.
 
-The format minimalloc has only lifetimes and sizes. An event that another format cannot hold is an error.`,
+The format minimalloc has only lifetimes and sizes. An event that another format cannot hold is an error.
+
+With --pools share every request of a private pool goes to the pool that was begun first; with --pools merge it goes to
+the ordinary pool.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := argument(args[1]).check(args[0]); err != nil {
@@ -64,6 +68,11 @@ The format minimalloc has only lifetimes and sizes. An event that another format
 				return err
 			}
 			t, err := openSource(args[0], reading(cmd, args[0], source), cmd.InOrStdin())
+			if err == nil && cmd.Flags().Changed("pools") {
+				if t, err = trace.Repool(t, pools); err != nil {
+					err = flagError("pools", err)
+				}
+			}
 			if err != nil {
 				return err
 			}
@@ -74,6 +83,8 @@ The format minimalloc has only lifetimes and sizes. An event that another format
 	}
 	addSource(c, &source)
 	c.Flags().StringVar(&to, "to", "", toUsage)
+	c.Flags().StringVar(&pools, "pools", "", "change the private pools: share one among all, or merge them into the "+
+		"ordinary pool")
 	return c
 }
 

@@ -168,3 +168,30 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 		"the trace has no such mark\n", stderr)
 	require.Empty(t, stdout)
 }
+
+// TestWhatifComparesPools has two captures, each in a pool of its own. One pool serves both with
+// the blocks that the first capture freed.
+func TestWhatifComparesPools(t *testing.T) {
+	capture := func(pool, first string) string {
+		return "pool begin " + pool + " stream=1\na " + first + "1 90MiB stream=1\na " + first +
+			"2 30MiB stream=1\nf " + first + "1\npool end " + pool + "\n"
+	}
+	file := write(t, "t.trace", capture("1", "1")+capture("2", "2"))
+	grid := write(t, "grid.yaml", "- strategy: caching\n")
+	require.Contains(t, succeed(t, "whatif", "--grid", grid, file), `
+private pools    240.00 MiB suffice with the recorded ones, under caching
+                 150.00 MiB if all captures share one
+                 150.00 MiB if all requests go to the ordinary pool
+`)
+	for way, want := range map[string]string{"share": "pool begin 1 stream=1", "merge": "a 21 "} {
+		out := filepath.Join(t.TempDir(), "o.trace")
+		succeed(t, "trace", "convert", "--pools", way, file, out)
+		text, err := os.ReadFile(out)
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+		require.NotContains(t, string(text), "pool begin 2")
+	}
+	status, _, stderr := command(t, "trace", "convert", "--pools", "split", file, "-")
+	require.Equal(t, exitTrouble, status)
+	require.Equal(t, "vramyard: --pools: unknown way \"split\" to change pools: want one of share, merge\n", stderr)
+}

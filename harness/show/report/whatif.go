@@ -190,7 +190,25 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 		line("in hindsight", "%s in one piece, with every request known in advance%s", units.Bytes(o.Best.Height), proof)
 		line("", "%s if packed by size, the largest first", units.Bytes(o.Greedy[0].Height))
 	}
+	if p := r.Pools; p != nil {
+		poolLines(line, p)
+	}
 	b.WriteString("\n")
+}
+
+// poolLines writes the minima with other private pools.
+func poolLines(line func(label, format string, args ...any), p *whatif.Pools) {
+	minimum := func(n *device.Size) string {
+		if n == nil {
+			return "no capacity"
+		}
+		return units.Bytes(*n)
+	}
+	line("private pools", "%s suffice with the recorded ones, under %s", minimum(p.Recorded), p.Label)
+	if p.Shared != nil {
+		line("", "%s if all captures share one", minimum(p.Shared))
+	}
+	line("", "%s if all requests go to the ordinary pool", minimum(p.Merged))
 }
 
 // WhatIfSheet returns the table of all settings tried.

@@ -66,6 +66,10 @@ type Result struct {
 	// traces.
 	Offline *offline.Summary `json:"offline,omitempty"`
 
+	// Pools compares other private pools than the recorded ones; absent without any, and for long
+	// traces.
+	Pools *Pools `json:"pools,omitempty"`
+
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests included
 	Budget     uint64      `json:"event_budget"`      // most events to replay; 0: no limit
 	// events replayed; explaining a failure counts as four replays for each setting
@@ -173,6 +177,9 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	}
 	if err != nil && (!errors.Is(err, ctx.Err()) || !s.partial()) {
 		return nil, err
+	}
+	if err == nil && r.Cannot == "" {
+		r.Pools, err = s.repool(w)
 	}
 	for _, t := range s.trials {
 		r.Spared += t.Recalled()
