@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/examples/internal/requests"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
@@ -12,7 +13,7 @@ const seed = 9
 // tensors longer: torch.cat creates new ones, then the old ones are freed. The freed blocks are too
 // small for the next turn, and a log that grows by a few MiB each turn splits off parts of them
 // that stay.
-func chat(m *maker) {
+func chat(m *requests.Maker) {
 	const (
 		layers   = 16
 		weights  = 256 * device.MiB // of a layer
@@ -25,34 +26,34 @@ func chat(m *maker) {
 	)
 	r := workload.NewRand(seed)
 	for range layers {
-		m.alloc(weights, "load_weights")
+		m.Alloc(weights, "load_weights")
 	}
 	var tokens [sessions]uint64
-	var kept [sessions][]tensor
+	var kept [sessions][]requests.Tensor
 	for turn := range turns {
 		s := r.Below(sessions)
 		if tokens[s] > longest {
-			m.mark("session %d ends", s)
-			m.free(kept[s]...)
+			m.Mark("session %d ends", s)
+			m.Free(kept[s]...)
 			tokens[s], kept[s] = 0, nil
 		}
 		added := 100 + r.Below(6000)
 		tokens[s] += added
-		m.mark("turn %d: session %d at %d tokens", turn, s, tokens[s])
+		m.Mark("turn %d: session %d at %d tokens", turn, s, tokens[s])
 		old := kept[s]
 		kept[s] = nil
 		for layer := range layers {
 			for k := range 2 {
-				kept[s] = append(kept[s], m.alloc(device.Size(tokens[s])*perToken, "torch.cat"))
+				kept[s] = append(kept[s], m.Alloc(device.Size(tokens[s])*perToken, "torch.cat"))
 				if old != nil {
-					m.free(old[2*layer+k])
+					m.Free(old[2*layer+k])
 				}
 			}
-			gate := m.alloc(device.Size(added)*hidden, "mlp.gate")
-			up := m.alloc(device.Size(added)*hidden, "mlp.up")
-			m.free(gate, up)
+			gate := m.Alloc(device.Size(added)*hidden, "mlp.gate")
+			up := m.Alloc(device.Size(added)*hidden, "mlp.up")
+			m.Free(gate, up)
 			if layer%4 == 3 {
-				m.alloc(device.Size(added)*heads, "log.append(attention)")
+				m.Alloc(device.Size(added)*heads, "log.append(attention)")
 			}
 		}
 	}
@@ -63,25 +64,25 @@ func chat(m *maker) {
 // converted tensors take 530 MiB and 270 MiB, and the smaller one, put into a block that the larger
 // has left behind, cuts off 260 MiB that serve neither. The number of layers is that of
 // GPT-OSS 120B. The order of the calls and the card are our choice.
-func layouts(m *maker) {
+func layouts(m *requests.Maker) {
 	const (
 		layers = 36
 		w13    = 530 * device.MiB
 		w2     = 270 * device.MiB
 	)
 	for layer := range layers {
-		m.mark("layer %d", layer)
-		raw := m.alloc(w13, "w13 as loaded")
-		m.alloc(w13, "convert_layout(w13)")
-		m.free(raw)
-		m.alloc(w2, "convert_layout(w2)")
+		m.Mark("layer %d", layer)
+		raw := m.Alloc(w13, "w13 as loaded")
+		m.Alloc(w13, "convert_layout(w13)")
+		m.Free(raw)
+		m.Alloc(w2, "convert_layout(w2)")
 	}
 }
 
 // leftovers fills most of the card with tensors of 1.5 MiB and keeps one in seven of them:
 // statistics of batches that were appended to a list. Then it requests large blocks. Every range of
 // 11 MiB or more that PyTorch could release contains a tensor that was kept.
-func leftovers(m *maker) {
+func leftovers(m *requests.Maker) {
 	const (
 		small = 3 * device.MiB / 2
 		count = 6500
@@ -89,38 +90,38 @@ func leftovers(m *maker) {
 		large = 512 * device.MiB
 		want  = 16
 	)
-	m.mark("statistics")
-	var list []tensor
+	m.Mark("statistics")
+	var list []requests.Tensor
 	for range count {
-		list = append(list, m.alloc(small, "stats.append"))
+		list = append(list, m.Alloc(small, "stats.append"))
 	}
 	for i, t := range list {
 		if i%every != 0 {
-			m.free(t)
+			m.Free(t)
 		}
 	}
-	m.mark("evaluation")
+	m.Mark("evaluation")
 	for range want {
-		m.alloc(large, "evaluate")
+		m.Alloc(large, "evaluate")
 	}
 }
 
 // batches doubles the batch size until it does not fit, as a search for the largest batch does. The
 // last batch needs more memory than the card has.
-func batches(m *maker) {
+func batches(m *requests.Maker) {
 	const (
 		layers = 24
 		first  = 2 * device.MiB
 	)
 	for range layers {
-		m.alloc(96*device.MiB, "load_weights")
+		m.Alloc(96*device.MiB, "load_weights")
 	}
 	for batch := device.Size(1); batch <= 512; batch *= 2 {
-		m.mark("batch %d", uint64(batch))
-		var list []tensor
+		m.Mark("batch %d", uint64(batch))
+		var list []requests.Tensor
 		for range layers {
-			list = append(list, m.alloc(batch*first, "activation"))
+			list = append(list, m.Alloc(batch*first, "activation"))
 		}
-		m.free(list...)
+		m.Free(list...)
 	}
 }
