@@ -100,11 +100,15 @@ func (f framework) strategy(rec *whatif.Recorded, h trace.Header) (string, error
 	return "", fmt.Errorf("%s=%s: %s", f.variable, value, nearest.Want(value, known))
 }
 
-// withFramework adds the settings of the recorded framework to an embedded grid.
+// withFramework fits an embedded grid to the recorded framework: TensorFlow and JAX have their own
+// settings, PyTorch the rules of its release.
 func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) ([]setting.Setup, error) {
-	of, ok := frameworkOf(rec)
-	if !ok || f.grid != gridQuick && f.grid != gridFull {
+	if f.grid != gridQuick && f.grid != gridFull {
 		return grid, nil
+	}
+	of, ok := frameworkOf(rec)
+	if !ok {
+		return underRules(f.catalogue, grid, rec.Setup)
 	}
 	var texts []io.Reader
 	for _, name := range []string{of.grid, f.grid} {

@@ -159,6 +159,31 @@ func rulesOf(release string) []string {
 	return append([]string{own}, slices.DeleteFunc(all, func(r string) bool { return r == own })...)
 }
 
+// underRules returns the settings of a grid under the rules of a recorded allocator of PyTorch,
+// without those that its releases do not have.
+func underRules(c setting.Catalogue, grid []setting.Setup, recorded setting.Setup) ([]setting.Setup, error) {
+	of, ok := recorded.Config.(caching.Config)
+	if !ok {
+		return grid, nil
+	}
+	var all []setting.Setup
+	for _, s := range grid {
+		config, ok := s.Config.(caching.Config)
+		if ok && config.Rules != of.Rules {
+			config.Rules = of.Rules
+			text, err := json.Marshal(config)
+			if err != nil {
+				return nil, err
+			}
+			if s, err = c.Lookup(s.Name, text); err != nil {
+				continue
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
 // judge verifies a strategy against a recording. The result is nil without a recording.
 func judge(timeline *torch.Timeline, target *verify.Target) (*verify.Result, error) {
 	if timeline == nil {

@@ -72,6 +72,25 @@ func TestTheVersionDecidesTheVariable(t *testing.T) {
 	}
 }
 
+// TestSettingsFollowTheRecordedRelease asks about a recording of another release than the default
+// one: all of PyTorch's settings are replayed under its rules, and have the same short names.
+func TestSettingsFollowTheRecordedRelease(t *testing.T) {
+	for version, rules := range map[string]string{"2.9.1": "2.6", "2.11.0": "2.11", "2.12.0": "2.12", "2.15.0": "2.13"} {
+		path := write(t, "t.trace", fragmenting("# vramyard-trace 1\n# torch="+version+"\n# config={\"conf\":\"\"}\n"))
+		r := whatifJSON(t, path, "--device", "sim:1GiB")
+		settings := 0
+		for _, p := range r.Runs {
+			if p.Strategy != cachingName {
+				continue
+			}
+			settings++
+			require.Contains(t, string(p.Config), `"rules": "`+rules+`"`, p.Label)
+			require.NotContains(t, p.Label, "rules", version)
+		}
+		require.Greater(t, settings, 5, version)
+	}
+}
+
 // TestAnUnknownFrameworkGetsStrategies names settings under their framework, and exports nothing.
 func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))
