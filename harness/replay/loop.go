@@ -81,7 +81,7 @@ func (r *runner) event(i int) *trace.Event { return &r.events[i-r.first] }
 // loop replays every event of the batch. Unobserved requests and frees, which are nearly all, are
 // inlined: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
-	observed := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
+	observed := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency || r.sleep != nil
 	for k := range r.ops {
 		o := &r.ops[k]
 		i := r.first + k
@@ -134,9 +134,14 @@ func (r *runner) request(o *op) alloc.Request {
 func (r *runner) replay(i int, o *op) (oom bool, err error) {
 	e := r.event(i)
 	if r.o.Observe == nil || e.Kind == trace.Refused { // which is observed as two events
-		return r.step(i, o, e)
+		oom, err = r.step(i, o, e)
+	} else {
+		oom, err = r.observed(i, o, e)
 	}
-	return r.observed(i, o, e)
+	if r.sleep != nil {
+		r.slept(e, o)
+	}
+	return oom, err
 }
 
 // notFreed returns the error for a free that the strategy refused, which the contract forbids.

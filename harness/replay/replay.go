@@ -115,6 +115,9 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 			r.streamUsage = make([]streamUsage, len(p.streams))
 		}
 	}
+	if p.pauses {
+		r.sleep = new(sleeper)
+	}
 	r.torch = r.newTorchLines()
 	r.selfTimed = power.Has(s, power.PowerSelfTimed)
 	if r.byRef, r.res.Referenced = power.ReferencedOf(s); !o.ByRef || !r.res.Referenced {
@@ -168,6 +171,7 @@ type runner struct {
 	clock                *stopwatch            // of the loop
 	allocs               uint64                // serial of the last grant; ClearStats does not touch it
 
+	sleep       *sleeper    // nil without pauses
 	torch       *torchLines // nil unless lines have PyTorch's form
 	observation Observation // the last call, for the observer
 	res         Result
@@ -256,29 +260,6 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	return false, err
 }
 
-// refused replays a request that the recorded program was refused and survived: the block that is
-// granted is freed at once. An observer sees a request and a free.
-func (r *runner) refused(i int, o *op) (oom bool, err error) {
-	if r.o.Observe == nil {
-		oom, err = r.alloc(i, o)
-	} else {
-		request := *r.event(i)
-		request.Kind = trace.Alloc
-		oom, err = r.observed(i, o, &request)
-	}
-	if err != nil || !r.blocks[o.place].live {
-		return oom, err
-	}
-	if r.series != nil {
-		r.sample(i)
-	}
-	if r.o.Observe == nil {
-		return false, r.free(i, o)
-	}
-	e := r.event(i)
-	return r.observed(i, o, &trace.Event{Kind: trace.Free, ID: e.ID, Slot: e.Slot, Time: e.Time})
-}
-
 // alloc replays a request that is not of kind opAlloc, or that is observed or timed.
 func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 	e := r.event(i)
@@ -320,37 +301,6 @@ func (r *runner) granted(o *op, b alloc.Block) {
 	}
 }
 
-// notGranted counts a request that was not granted, and stores the verdict for its placement line
-// in the size of its block.
-func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
-	e := r.event(i)
-	verdict := verdictInvalid
-	switch {
-	case errors.Is(cause, alloc.ErrOutOfMemory):
-		r.res.OOMs++
-		if r.series != nil {
-			r.series.at(i).OOMs++
-		}
-		oom, verdict = true, verdictOOM
-		if r.res.OOMs == 1 {
-			r.decided(i + 1)
-			r.firstOOM(e)
-		}
-	case !errors.Is(cause, alloc.ErrInvalidRequest):
-		return false, fmt.Errorf("allocation %d of %d bytes: %w", e.ID, e.Size, cause)
-	case e.Size == 0:
-		r.res.Nulls++
-		verdict = verdictNull
-	default:
-		r.res.Refused++
-	}
-	r.blocks[o.place] = block{size: verdict}
-	if r.res.FirstFailure == nil && verdict != verdictNull {
-		r.res.FirstFailure = r.describe(i, e, cause)
-	}
-	return oom, nil
-}
-
 // firstOOM stores the reports about the first request that found no memory.
 func (r *runner) firstOOM(e *trace.Event) {
 	r.clock.stop()
@@ -375,31 +325,6 @@ func (r *runner) tagName(tag uint64) string {
 		return strconv.FormatUint(tag, 10)
 	}
 	return strconv.Quote(r.p.src.TagOf(&trace.Event{Tag: uint32(tag)}))
-}
-
-// The size of a block that is not live encodes the outcome of its request.
-const (
-	verdictOOM device.Size = iota
-	verdictNull
-	verdictInvalid
-)
-
-// describe returns the details of a request that was not granted.
-func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
-	r.clock.stop()
-	defer r.clock.start()
-	f := &FirstFailure{
-		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
-		LargestHole: power.LargestFree(r.s), Free: r.held() - r.active(),
-	}
-	if u := r.top.Usage(); u.Capacity != 0 {
-		free := u.Free()
-		f.DeviceFree = &free
-	}
-	if why, ok := power.LastRefusal(r.s); ok {
-		f.Reason, f.DeviceAsked = why.Reason.String(), why.Asked
-	}
-	return f
 }
 
 // free replays an observed free. The free of an allocation that was not granted is skipped.
@@ -520,6 +445,10 @@ func (r *runner) finish(elapsed int64) {
 	res.SelfTimed = r.selfTimed
 	if ops := res.Allocs + res.OOMs + res.Refused + res.Nulls + res.Frees; ops > 0 {
 		res.NsPerOp = float64(elapsed) / float64(ops)
+	}
+	if r.sleep != nil {
+		r.sleep.wake()
+		res.Sleep = &r.sleep.figures
 	}
 	if r.o.Latency {
 		res.Latency = &Latency{

@@ -65,6 +65,8 @@ type Result struct {
 	// the strategy's own report about the first OOM; nil without [Options].Report
 	OwnOOMReport []byte `json:"-"`
 
+	Sleep *SleepFigures `json:"sleep,omitempty" flat:"-"` // of a trace with pauses; nil without
+
 	Waits *Waits `json:"waits,omitempty" flat:"-"` // of threads that wait for memory, if the caller sets it
 
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds

@@ -19,6 +19,7 @@ type survey struct {
 	late        delays              // nil if no free is delayed
 	uses        bool                // streams use blocks of other streams
 	changes     bool                // the program changes settings
+	pauses      bool                // the program pauses
 	marks       map[uint32]struct{} // tags of the marks
 	pending     bool                // a free leaves memory pending, if the strategy handles streams
 	reservedErr error               // the first event that uses a stream number reserved for delayed frees
@@ -102,6 +103,8 @@ func (s *surveyor) step(at uint32, e *trace.Event) {
 		s.uses = true
 	case trace.Conf:
 		s.changes = true
+	case trace.Pause:
+		s.pauses = true
 	case trace.Mark:
 		s.marks[e.Tag] = struct{}{}
 	case trace.BadFree, trace.Fault:

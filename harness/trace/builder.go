@@ -15,6 +15,7 @@ import (
 // A trace whose replay would not fit is rejected while it is read, not during the replay.
 const (
 	ReplayEvent = 40  // per event: the replay loop's form
+	ReplaySleep = 32  // per slot of a trace with pauses, in addition: a [Sleep] of the reader, and one of the replay
 	ReplayLive  = 256 // per simultaneously live allocation: records of replay, strategy and simulated device
 
 	replaySlot = 24 // per slot
@@ -47,6 +48,7 @@ type Builder struct {
 	refused  bool              // the trace has a refused request
 	started  bool              // an event other than LiveAtStart was added
 	now      int64             // latest time added
+	sleep    *Sleep            // nil before the first pause
 }
 
 // NewBuilder returns a builder of a trace with header h.
@@ -109,9 +111,9 @@ func (b *Builder) intern(text []byte) uint32 {
 // NoSlot is a free of an address.
 //
 // Errors: an allocation of a live id; a Free or Use of an id that is not live; a Completed of an id
-// that is not freed; a BadFree of an unknown id; a LiveAtStart after another event; decreasing
-// time; no memory left in the budget. A failed Add changes nothing. Once the budget is exhausted,
-// all further calls fail.
+// that is not freed; a BadFree of an unknown id; a LiveAtStart after another event; an event
+// that [Sleep] refuses; decreasing time; no memory left in the budget. A failed Add changes
+// nothing. Once the budget is exhausted, all further calls fail.
 func (b *Builder) Add(e Event) error {
 	if b.err != nil {
 		return b.err
@@ -121,6 +123,9 @@ func (b *Builder) Add(e Event) error {
 	}
 	if e.Time < b.now && e.Time != NoTime {
 		return fmt.Errorf("time goes back from %d ns to %d ns", b.now, e.Time)
+	}
+	if err := b.checkSleep(e); err != nil {
+		return err
 	}
 	slot, err := b.updateSlot(&e)
 	if err != nil {
@@ -132,10 +137,34 @@ func (b *Builder) Add(e Event) error {
 	if b.err == nil {
 		b.trace.Events, b.err = budget.Append(b.memory, b.trace.Events, e)
 	}
+	if b.sleep != nil {
+		b.sleep.Step(&e)
+	}
 	if b.err == nil {
 		b.err = b.memory.Check(b.replayed(e.Kind))
 	}
 	return b.err
+}
+
+// checkSleep returns an error for an event that contradicts the pauses so far.
+func (b *Builder) checkSleep(e Event) error {
+	switch {
+	case b.sleep != nil:
+	case e.Kind != Pause && e.Kind != Resume:
+		return nil
+	default:
+		b.sleep = new(Sleep)
+		for i := range b.trace.Events {
+			b.sleep.Step(&b.trace.Events[i])
+		}
+	}
+	if e.Kind == Free || e.Kind == Use {
+		if !b.Live(e.ID) {
+			return nil // another error
+		}
+		e.Slot, _ = b.find(e.ID)
+	}
+	return b.sleep.Check(&b.trace, &e)
 }
 
 // replayed returns the additional bytes for a replay of the trace after an event of kind k was
@@ -148,6 +177,9 @@ func (b *Builder) replayed(k Kind) int64 {
 	n := int64(len(b.trace.Events)) * ReplayEvent
 	if b.refused {
 		n += budget.SizeOf[Event](len(b.trace.Events))
+	}
+	if b.sleep != nil {
+		n += int64(b.trace.Slots) * ReplaySleep
 	}
 	return n + int64(b.trace.Slots)*replaySlot + int64(b.peakLive)*ReplayLive
 }

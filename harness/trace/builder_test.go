@@ -34,7 +34,8 @@ func TestRefusedEventsChangeNothing(t *testing.T) {
 	}
 	for _, e := range []trace.Event{
 		{Kind: trace.Alloc, Time: trace.NoTime}, {Kind: trace.Free, ID: 1, Time: trace.NoTime}, {Kind: trace.Free, Time: -2},
-		{Kind: trace.LiveAtStart, ID: 2, Time: trace.NoTime}, {Kind: trace.Completed, Time: trace.NoTime}, {Kind: 19},
+		{Kind: trace.LiveAtStart, ID: 2, Time: trace.NoTime}, {Kind: trace.Completed, Time: trace.NoTime}, {Kind: 21},
+		{Kind: trace.Resume, Time: trace.NoTime},
 	} {
 		if err := b.Add(e); err == nil {
 			t.Errorf("%+v was accepted", e)

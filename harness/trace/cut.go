@@ -45,11 +45,11 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 // Blocks live at the start of the part become live at the start of the trace, by stream and id.
 // Uses of them by other streams are repeated. Blocks that were freed but not final are freed at
 // once, and become final where they did. Open private pools are begun again, with their requests in
-// the same order, and the safe frontier and the changed settings are restored. A live block of a
-// private pool is allocated in that pool again, because a trace has no opening state of pools:
-// after the blocks live at the start, in the pool whose redirection was begun first. A free of the
-// part that becomes final after it does so at its end; later frees are dropped. So after every
-// event of the part the live bytes are the same as in the whole.
+// the same order, and the safe frontier, changed settings and paused tags are restored. A live
+// block of a private pool is allocated in that pool again, because a trace has no opening state of
+// pools: after the blocks live at the start, in the pool whose redirection was begun first. A free
+// of the part that becomes final after it does so at its end; later frees are dropped. So after
+// every event of the part the live bytes are the same as in the whole.
 //
 // A part that is the whole is the same trace. Otherwise the header describes the cut. A span
 // outside of the trace is an error. Cut walks the source twice; memory grows with the part and with
@@ -144,6 +144,7 @@ type cutter struct {
 	open      []cutOpen // open redirections, in order
 	frontier  *Event    // the last Frontier
 	confs     []Event   // the last Conf of each text, in order
+	pauses    []Event   // what restores the paused tags
 
 	fates  []cutFate              // by slot
 	drains map[device.Stream]bool // streams that are drained later
@@ -232,12 +233,29 @@ func (c *cutter) apply(i int, e *Event) bool {
 		// A setting lasts until a later text overrides it, so earlier events of a text do not matter.
 		c.confs = slices.DeleteFunc(c.confs, func(o Event) bool { return o.Tag == e.Tag })
 		c.confs = append(c.confs, Event{Kind: Conf, Tag: e.Tag, Time: NoTime})
+	case Pause, Resume:
+		c.pause(e)
 	case Refused:
 		return c.onStream(e.Stream)
 	case PoolBegin, PoolEnd, PoolRelease:
 		return c.applyPool(e)
 	}
 	return true
+}
+
+// pause is apply for a Pause or a Resume.
+func (c *cutter) pause(e *Event) {
+	own := Event{Kind: e.Kind, Tag: e.Tag, Time: NoTime}
+	switch i := slices.IndexFunc(c.pauses, func(o Event) bool { return o.Tag == e.Tag }); {
+	case e.Tag == 0 && e.Kind == Pause:
+		c.pauses = []Event{own}
+	case e.Tag == 0:
+		c.pauses = nil
+	case i >= 0: // the opposite, which it undoes
+		c.pauses = slices.Delete(c.pauses, i, i+1)
+	default:
+		c.pauses = append(c.pauses, own)
+	}
 }
 
 // allocate is apply for an allocation.
@@ -386,7 +404,7 @@ func (c *cutter) opening() error {
 			return err
 		}
 	}
-	for _, e := range slices.Concat(c.confs, c.openPools(inPools), c.pendingEvents(list)) {
+	for _, e := range slices.Concat(c.confs, c.openPools(inPools), c.pendingEvents(list), c.pauses) {
 		if err := c.add(e); err != nil {
 			return err
 		}

@@ -30,6 +30,8 @@
 //	mark TEXT                                                        Mark
 //	conf TEXT                                                        Conf
 //	trim                                                             Trim
+//	pause [TAG]                                                      Pause
+//	resume [TAG]                                                     Resume
 //	frontier N                                                       Frontier
 //	drain STREAM                                                     Drain
 //	poll                                                             Poll

@@ -30,12 +30,15 @@ const (
 	Print       Kind = 16 // the replay prints the data that Arg selects
 	Poll        Kind = 17 // the allocator shall check which delayed frees are final
 	Conf        Kind = 18 // the program changes the settings of its allocator; Tag is their text
-	numKinds    Kind = 19
+	Pause       Kind = 19 // live blocks with Tag, or all, lose their memory and keep their addresses; see Sleep
+	Resume      Kind = 20 // they get memory again
+	numKinds    Kind = 21
 )
 
 var kindNames = [numKinds]string{
 	"alloc", "free", "completed", "use", "live-at-start", "mark", "trim", "frontier", "drain", "pool-begin",
 	"pool-end", "pool-release", "refused", "bad-free", "fault", "clear-stats", "print", "poll", "conf",
+	"pause", "resume",
 }
 
 // String returns the kind in lower case.

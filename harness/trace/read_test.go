@@ -142,7 +142,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "print all", `:1: print "all": want stats, map, totals`},
 		{"", "pool open 1",
 			`:1: unknown operation "pool open": want one of a, badfree, clear, conf, done, drain, f, fault, frontier, ` +
-				`live, mark, poll, pool begin, pool end, pool release, print, refused, trim, use`},
+				`live, mark, pause, poll, pool begin, pool end, pool release, print, refused, resume, trim, use`},
 		{"", "# vramyard-trace 2\n", `:1: version 2 of the trace format is newer than this program, which reads version 1`},
 		{"", "# vramyard-trace one\n", `:1: version "one" of the trace format: want 1`},
 		{"", "trim\na 0 \x001", `:2: NUL byte: this is no text file`},
@@ -348,7 +348,7 @@ func FuzzRead(f *testing.F) {
 		"# vramyard-trace 1\n# k=v\nlive 1 2KiB\na 0 5 align=512 stream=1 hint=low before=3 tag=\"x y\" t=5\nuse 0 2\nf " +
 			"0\ndone 0\n",
 		"mark a\ntrim\nfrontier 3\ndrain 1\npool begin 1\npool end 1\npool release 1\nrefused 5\nfault 2\nclear\n" +
-			"print map\nconf a:1\nconf \"\"\n",
+			"print map\nconf a:1\nconf \"\"\npause x\npause\nresume\n",
 		"live 1 1 site=0xffffffffffffffff thread=4294967295 life=run\na 2 1 site=0x0\nrefused 5 thread=1 site=0x1 " +
 			"life=mark\n",
 		"seq,op,id,bytes,stream,time_us,tag,site,thread\n0,a,0,5,0,1,x:y,0x5,7\n1,a,1,5,0,1,,,\n2,f,0,5,0,2,,,\n",

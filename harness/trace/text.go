@@ -248,6 +248,9 @@ var native = map[string]*verb{
 	"conf": {Event{Kind: Conf}, []field{fieldConf}, 1, []field{fieldTime}},
 	"trim": {Event{Kind: Trim}, nil, 0, []field{fieldTime}},
 
+	"pause":  {Event{Kind: Pause}, []field{fieldTag}, 0, []field{fieldTime}},
+	"resume": {Event{Kind: Resume}, []field{fieldTag}, 0, []field{fieldTime}},
+
 	"frontier": {Event{Kind: Frontier}, []field{fieldCount}, 1, []field{fieldTime}},
 	"drain":    {Event{Kind: Drain}, []field{fieldStream}, 1, []field{fieldTime}},
 	"poll":     {Event{Kind: Poll}, nil, 0, []field{fieldTime}},

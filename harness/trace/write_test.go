@@ -59,7 +59,7 @@ func anyTrace(rng *rand.Rand) *trace.Trace {
 	b := trace.NewBuilder(h)
 	now := trace.NoTime
 	for range rng.IntN(40) {
-		e := trace.Event{Kind: trace.Kind(rng.IntN(19)), Time: trace.NoTime}
+		e := trace.Event{Kind: trace.Kind(rng.IntN(21)), Time: trace.NoTime}
 		if rng.IntN(2) == 0 {
 			now = max(now, 0) + rng.Int64N(1000)
 			e.Time = now
@@ -91,7 +91,7 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 		e.ID = id
 	case trace.Use:
 		e.ID, e.Stream = id, device.Stream(n)
-	case trace.Mark, trace.Conf:
+	case trace.Mark, trace.Conf, trace.Pause, trace.Resume:
 		e.Tag = tag()
 	case trace.Drain:
 		e.Stream = device.Stream(n)

@@ -107,13 +107,13 @@ func (r *rewriter) number(events []trace.Event) {
 	}
 }
 
-// open adds the state before the work: its live blocks, private pools, the safe frontier and
-// the changed settings.
+// open adds the state before the work: its live blocks, private pools, the safe frontier, changed
+// settings and paused tags.
 func (r *rewriter) open(events, work []trace.Event) error {
 	var plain []*opened
 	var pools []*poolState
 	var open []trace.Event // redirections that continue
-	var frontier, confs []trace.Event
+	var frontier, confs, pauses []trace.Event
 	live := map[uint64]*opened{}
 	poolOf := func(n uint64) *poolState {
 		i := slices.IndexFunc(pools, func(p *poolState) bool { return p.pool == n })
@@ -146,6 +146,8 @@ func (r *rewriter) open(events, work []trace.Event) error {
 			frontier = []trace.Event{e}
 		case trace.Conf:
 			confs = append(confs, e)
+		case trace.Pause, trace.Resume:
+			pauses = append(pauses, e)
 		}
 	}
 	for n, i := 0, 0; i < len(work); i++ {
@@ -167,7 +169,7 @@ func (r *rewriter) open(events, work []trace.Event) error {
 	}
 	r.numberOpening(all)
 	slices.SortStableFunc(plain, r.compare)
-	return r.addOpening(plain, pools, slices.Concat(confs, open, frontier))
+	return r.addOpening(plain, pools, slices.Concat(confs, open, frontier, pauses))
 }
 
 // numberOpening numbers the streams that the work does not use: those with the most bytes first,
@@ -300,7 +302,7 @@ func (r *rewriter) copy(work []trace.Event, stepped bool, skip int) error {
 			}
 			marks++
 		case trace.Alloc, trace.Trim, trace.Frontier, trace.PoolBegin, trace.PoolEnd, trace.PoolRelease, trace.Refused,
-			trace.Conf:
+			trace.Conf, trace.Pause, trace.Resume:
 		default:
 			continue // the timing of streams, and the inventions of test traces
 		}

@@ -249,9 +249,18 @@ func (f *File) Batches(yield func([]trace.Event) error) error {
 	memory := f.memory.Share()
 	defer memory.Close()
 	l := newSlots(f.counts[trace.Completed.String()] > 0, memory)
+	if f.counts[trace.Pause.String()]+f.counts[trace.Resume.String()] > 0 {
+		l.sleep = new(trace.Sleep)
+	}
 	return f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
-			if err := l.assign(&events[i]); err != nil {
+			e := &events[i]
+			err := l.assign(e)
+			if l.sleep != nil && err == nil {
+				err = l.sleep.Check(f, e)
+				l.sleep.Step(e)
+			}
+			if err != nil {
 				return f.errRow(first+i, err)
 			}
 		}

@@ -19,11 +19,20 @@ type slots struct {
 	empty     []uint32      // free slots
 	keepFreed bool          // freed allocations may be completed later
 	started   bool          // an event other than LiveAtStart has occurred
+	sleep     *trace.Sleep  // nil for a trace without pauses
 	memory    *budget.Budget
 }
 
 // liveBytes is the memory that a live allocation takes in these tables and in a replay.
 const liveBytes = 300
+
+// bytes returns the memory of a live allocation.
+func (l *slots) bytes() int64 {
+	if l.sleep != nil {
+		return liveBytes + trace.ReplaySleep
+	}
+	return liveBytes
+}
 
 // newSlots returns an empty table. If completed is false, freed allocations are forgotten at once.
 func newSlots(completed bool, memory *budget.Budget) *slots {
@@ -93,7 +102,7 @@ func (l *slots) allocate(e *trace.Event) error {
 	}
 	if n := len(l.empty); n > 0 {
 		e.Slot, l.empty = l.empty[n-1], l.empty[:n-1]
-	} else if err := l.memory.Take(liveBytes); err != nil {
+	} else if err := l.memory.Take(l.bytes()); err != nil {
 		return err
 	} else {
 		e.Slot = uint32(len(l.ids))

@@ -166,6 +166,9 @@ func TestWrongEventsAreNamedByTheirRow(t *testing.T) {
 		{"row 1: allocations live at the start must precede all other events", "row 1: allocations live at the start must " +
 			"precede all other events",
 			`{"mark":1,"live-at-start":1}`, []like{{Kind: "mark"}, {Kind: "live-at-start"}}},
+		{`row 2: id 5 sleeps: tag "x" is paused`, `row 2: id 5 sleeps: tag "x" is paused`, `{"alloc":1,"pause":1,"free":1}`,
+			[]like{{Kind: "alloc", ID: 5, Tag: "x"}, {Kind: "pause", Tag: "x"}, {Kind: "free", ID: 5}}},
+		{"row 0: nothing is paused", "row 0: nothing is paused", `{"resume":1}`, []like{{Kind: "resume"}}},
 		{`row 1: unknown kind "foo"`, `row 1: unknown kind "foo"`, `{"mark":2}`, []like{{Kind: "mark"}, {Kind: "foo"}}},
 		{`row 0: unknown hint "up"`, `row 0: unknown hint "up"`, `{"mark":1}`, []like{{Kind: "mark", Hint: "up"}}},
 		{"row 1: time goes back from 7 ns to 6 ns", "row 1: time goes back from 7 ns to 6 ns", `{"mark":2}`,
