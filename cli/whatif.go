@@ -39,6 +39,7 @@ type whatifFlags struct {
 	workers      int
 	across       bool   // compare the releases of PyTorch
 	release      string // of PyTorch; "" unless the file has it
+	beside       string // trace of a sleeping program on the same card; "" for none
 
 	permit, torch, serving string // needs of the deployment
 	deployment             whatif.Needs
@@ -65,6 +66,9 @@ searches every minimum. A YAML file lists your own settings; docs/whatif.md desc
 --permit and --serving name what the deployment needs. Settings that do not work with it are left out, each with the
 reason and its source.
 
+--beside names the trace of a program that sleeps while this one runs on the same card, with pause and resume lines: the
+answer is about the rest of the card.
+
 --across-releases replays the recorded settings, and no settings, under the rules of every release of PyTorch instead,
 and names the change between neighbouring releases and the first request that it affects.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
@@ -73,6 +77,7 @@ and names the change between neighbouring releases and the first request that it
 	}
 	f.addSearch(c)
 	c.Flags().BoolVar(&f.across, "across-releases", false, "compare the rules of PyTorch's releases instead of settings")
+	c.Flags().StringVar(&f.beside, "beside", "", "`trace` of a program that sleeps while this one runs on the same card")
 	addPart(c, &f.source)
 	return c
 }
@@ -96,12 +101,18 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 var errWorkers = errors.New("want 0 or more")
 
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
-	if err := f.files.check(path, f.grid); err != nil {
+	if err := f.files.check(path, f.grid, f.beside); err != nil {
+		return err
+	}
+	if err := onceFromStdin([]string{path, f.beside}); err != nil {
 		return err
 	}
 	o, err := f.options()
 	if err != nil {
 		return err
+	}
+	if f.across && f.beside != "" {
+		return flagError("beside", errBesideReleases)
 	}
 	if f.across && f.grid != gridQuick && f.grid != gridFull {
 		return flagError("grid", errReleasesGrid)
@@ -120,6 +131,9 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 			return fmt.Errorf("%s: --across-releases: %w", path, err)
 		}
 	} else if grid, err = f.withFramework(&rec, grid); err != nil {
+		return err
+	}
+	if err := f.addBeside(cmd, &rec, &o); err != nil {
 		return err
 	}
 	o.Memory = heapLeft()

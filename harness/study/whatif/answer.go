@@ -73,6 +73,7 @@ type answerWriter struct {
 func AnswerOf(r *Result, pools bool) Answer {
 	t := newAnswerWriter(r, pools)
 	t.write()
+	t.asleep()
 	t.sure()
 	t.permits()
 	return t.a
@@ -370,6 +371,9 @@ func (r *Result) context() device.Size { return cmp.Or(r.Context, contextReserve
 
 // fits names the smallest card with enough memory for a point and the context reserve.
 func (t *answerWriter) fits(p *Point) {
+	if t.Beside != nil {
+		return // there are two programs on the card
+	}
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // from the smallest card up
 		c := cards[i]
@@ -400,6 +404,9 @@ func (t *answerWriter) tight(p *Point) {
 }
 
 func (t *answerWriter) cardName() string {
+	if t.Beside != nil {
+		return fmt.Sprintf("the %s that %s leaves while it sleeps", units.Bytes(t.Card), t.Beside.Trace)
+	}
 	for _, c := range sim.Cards() {
 		if c.Memory == t.Card {
 			return fmt.Sprintf("the %s (%s)", c.Model, units.Bytes(t.Card))
@@ -412,6 +419,9 @@ func (t *answerWriter) cardName() string {
 }
 
 func (t *answerWriter) cardHas() string {
+	if t.Beside != nil {
+		return fmt.Sprintf("%s leaves %s while it sleeps", t.Beside.Trace, units.Bytes(t.Card))
+	}
 	if t.Recorded.Capacity == t.Card {
 		return "there were " + units.Bytes(t.Card)
 	}

@@ -40,6 +40,9 @@
 // [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the
 // recorded run according to the file; gaps in it are part of the answer.
 //
+// [Sleeping] finds the part of a card that another program leaves while it sleeps; the search then
+// takes this part for the card.
+//
 // [FleetOf] combines the searches of the ranks of one run into one answer for all. [AcrossReleases]
 // compares the releases of the recorded framework instead of settings.
 package whatif

@@ -46,6 +46,9 @@ func (t *answerWriter) sure() {
 		add("Only the rounded size of the refused request is known; the request may have been smaller.")
 	}
 	switch {
+	case t.Beside != nil:
+		add("The CUDA context of each program stays on the card, %s asleep or not, and no trace has it.", t.Beside.Trace)
+		add("What sleeps are the bytes of the paused blocks; if their segments are unmapped as a whole, more is left.")
 	case r.Capacity != 0 && t.Card == r.Capacity:
 		add("The capacity is the reserved plus the free memory at the time of the failure: %s. It excludes "+
 			"the CUDA context and libraries.", units.Bytes(t.Card))

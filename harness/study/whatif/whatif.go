@@ -34,6 +34,7 @@ type Options struct {
 	Workers int           // concurrent replays; 0: one per core
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
 	Needs   Needs         // of the deployment
+	Beside  *Beside       // a sleeping program on the same card, of which Card is the rest; nil: none
 	// Progress is called, never concurrently, with the events replayed and an estimate of their
 	// total; may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
@@ -48,6 +49,8 @@ type Result struct {
 	Card       device.Size      `json:"card_bytes"` // capacity of the card; 0: unknown
 	// bytes of CUDA's context and libraries that the card excludes; absent: it may include them
 	Context device.Size `json:"context_bytes,omitempty"`
+
+	Beside *Beside `json:"beside,omitempty"` // a sleeping program on the same card; absent: none
 
 	Answer   Answer   `json:"answer"`   // as text
 	Recorded Recorded `json:"recorded"` // the recorded run
@@ -140,7 +143,8 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	r := &Result{
 		Schema: Schema, Provenance: provenance.Read(), Device: replay.SimTarget(o.Device).Used(card),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
-		Card:   card, Context: o.Context, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
+		Card:   card, Context: o.Context, Beside: o.Beside,
+		Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
