@@ -49,6 +49,23 @@ func TestAcrossReleasesOfSettings(t *testing.T) {
 	require.Contains(t, words, "No release makes a difference without any setting: releases 2.4 to 2.15 need 44.00 MiB.")
 }
 
+// TestAcrossReleasesOfAFraction: a call sets the fraction in every release, and a key from 2.11 on.
+func TestAcrossReleasesOfAFraction(t *testing.T) {
+	const events = "a 1 4MiB\na 2 24MiB\n"
+	words := func(config string) string {
+		path := write(t, "t.trace", "# vramyard-trace 1\n# framework=PyTorch\n# config="+config+"\n"+events)
+		return strings.Join(strings.Fields(succeed(t, "whatif", "--across-releases", path)), " ")
+	}
+	call := words(`{"memory_fraction":0.5}`)
+	require.True(t, strings.HasPrefix(call, "No release makes a difference with the recorded settings: releases 2.4 to "+
+		"2.15 need 88.00 MiB. No release makes a difference without any setting: "), call)
+	require.NotContains(t, call, "refuse")
+	require.Contains(t, call, "From 2.9 to 2.10, with the recorded settings: ")
+	key := words(`{"conf":"per_process_memory_fraction:0.5"}`)
+	require.Contains(t, key, "with the recorded settings: releases 2.11 to 2.15 need 88.00 MiB.")
+	require.Contains(t, key, "Release 2.10 refuses these settings: they came with 2.11.")
+}
+
 func TestAcrossReleasesRefuses(t *testing.T) {
 	trace := write(t, "t.trace", "a 1 12MiB\n")
 	other := write(t, "o.trace", "# vramyard-trace 1\n# framework=TensorFlow\na 1 12MiB\n")

@@ -57,12 +57,14 @@ func splitConf(conf string) (base string, p phase, err error) {
 // confItems splits a string at the commas that are neither in brackets nor in quotes.
 func confItems(conf string) (items []string) {
 	depth, start := 0, 0
-	quoted := false
-	for i := range len(conf) {
+	for i := 0; i < len(conf); i++ {
 		switch c := conf[i]; {
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			quoted, err := strconv.QuotedPrefix(conf[i:])
+			if err != nil { // the rest is one item, whose error names the quote
+				return append(items, conf[start:])
+			}
+			i += len(quoted) - 1
 		case c == '[':
 			depth++
 		case c == ']':
@@ -201,7 +203,7 @@ func (p phase) calls(base string) (start string, calls []setting.Call) {
 	reset := map[string]bool{}
 	for _, item := range p.items {
 		key, _, _ := strings.Cut(item, ":")
-		reset[key] = true
+		reset[strings.TrimSpace(key)] = true
 	}
 	named := false
 	for _, item := range confItems(base) {

@@ -69,6 +69,14 @@ func TestAPhaseIsExportedAsCalls(t *testing.T) {
 		},
 		`expandable_segments:True@.."a, b"`: {[]string{"PYTORCH_ALLOC_CONF=expandable_segments:True"},
 			[]setting.Call{{Mark: "a, b", Conf: "expandable_segments:False"}}},
+		"max_split_size_mb:64,expandable_segments :True@m..e": {[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"},
+			[]setting.Call{
+				{Mark: "m", Conf: "max_split_size_mb:64,expandable_segments :True"},
+				{Mark: "e", Conf: "max_split_size_mb:64,expandable_segments:False"},
+			}},
+		`max_split_size_mb:20@"say \", b".."a\\",roundup_power2_divisions:8@"say \", b".."a\\"`: {nil, []setting.Call{
+			{Mark: `say ", b`, Conf: "max_split_size_mb:20,roundup_power2_divisions:8"}, {Mark: `a\`},
+		}},
 		"roundup_power2_divisions:8@loaded..": {nil, []setting.Call{{Mark: "loaded", Conf: "roundup_power2_divisions:8"}}},
 	} {
 		c, err := caching.Config{Conf: conf}.WithDefaults()

@@ -150,8 +150,8 @@ func (c Config) Unbound() bool {
 }
 
 // Exports implements [setting.ExportedConfig]. PyTorch reads the string from the environment, and
-// settings of a phase from calls. Expandable segments came with 2.1, keys for the fraction and for
-// the size of large segments with 2.11.
+// settings of a phase from calls. A call sets the fraction in every release. Expandable segments
+// came with 2.1, keys for the fraction and for the size of large segments with 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
 // PYTORCH_ALLOC_CONF".
@@ -162,21 +162,20 @@ func (c Config) Exports() []setting.Export {
 	}
 	s := plan.base
 	text, _, _ := splitConf(c.Conf) // plan has checked it
-	if c.MemoryFraction != 0 && !s.fractionSet {
-		if c.Rules == Rules26 {
-			return nil
-		}
-		text = strings.TrimPrefix(text+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
-	}
 	text, calls := plan.phase.calls(text)
 	from := ""
 	switch {
-	case s.fractionSet || c.MemoryFraction != 0 || s.largeSegment != usualSegment:
+	case s.fractionSet || s.largeSegment != usualSegment:
 		from = Rules211
 	case s.grew:
 		from = "2.1"
 	}
 	e := torchenv.Export(text, from)
 	e.Calls = calls
+	if c.MemoryFraction != 0 && !s.fractionSet {
+		share := strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64)
+		e.Options = []string{keyFraction + "=" + share}
+		e.Python = []string{"torch.cuda.set_per_process_memory_fraction(" + share + ")"}
+	}
 	return []setting.Export{e}
 }

@@ -291,8 +291,11 @@ func TestExport(t *testing.T) {
 			[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"}, "", true},
 		{caching.Config{Conf: "large_segment_size_mb:32"}, []string{"PYTORCH_ALLOC_CONF=large_segment_size_mb:32"},
 			"2.11", true},
-		{caching.Config{MemoryFraction: 0.5}, []string{"PYTORCH_ALLOC_CONF=per_process_memory_fraction:0.5"}, "2.11", true},
-		{caching.Config{MemoryFraction: 0.5, Rules: caching.Rules26}, nil, "", false},
+		{caching.Config{Conf: "per_process_memory_fraction:0.5"},
+			[]string{"PYTORCH_ALLOC_CONF=per_process_memory_fraction:0.5"}, "2.11", true},
+		{caching.Config{MemoryFraction: 0.5}, nil, "", true},
+		{caching.Config{MemoryFraction: 0.5, Conf: "max_split_size_mb:64", Rules: caching.Rules26},
+			[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"}, "", true},
 		{caching.Config{Mended: true}, nil, "", false},
 	} {
 		full, err := c.c.WithDefaults()
@@ -308,5 +311,11 @@ func TestExport(t *testing.T) {
 		require.Equal(t, c.want, e.Environment)
 		require.Equal(t, c.from, e.From)
 		require.Equal(t, len(c.want) > 0 && c.from != "2.11", len(e.Before) > 0)
+		if c.c.MemoryFraction != 0 {
+			require.Equal(t, []string{"per_process_memory_fraction=0.5"}, e.Options)
+			require.Equal(t, []string{"torch.cuda.set_per_process_memory_fraction(0.5)"}, e.Python)
+		} else {
+			require.Empty(t, e.Options)
+		}
 	}
 }

@@ -244,15 +244,17 @@ type releaseGroup struct {
 	ranges []ReleaseResult // adjacent ones are joined
 }
 
-// groups returns the ranges with each figure of some settings, in the order of their releases.
+// groupReleases returns the ranges with each figure of some settings, in the order of their
+// releases. A range that refuses the settings separates its neighbours.
 func groupReleases(all []ReleaseResult, figure func(*ReleaseResult) device.Size) (groups []releaseGroup) {
 	for i := range all {
 		r := &all[i]
 		k := slices.IndexFunc(groups, func(g releaseGroup) bool { return g.figure == figure(r) })
 		switch {
+		case r.Refused != "":
 		case k < 0:
 			groups = append(groups, releaseGroup{figure(r), []ReleaseResult{*r}})
-		case figure(&all[i-1]) == figure(r):
+		case all[i-1].Refused == "" && figure(&all[i-1]) == figure(r):
 			groups[k].ranges[len(groups[k].ranges)-1].To = r.To
 		default:
 			groups[k].ranges = append(groups[k].ranges, *r)
@@ -280,19 +282,21 @@ func (g releaseGroup) subject(verb string) string {
 
 // compare adds the sentences about one configuration to the answer.
 func (x *releaseSearch) compare(settings string) {
-	var all []ReleaseResult
+	var all, placed []ReleaseResult
 	say := func(format string, args ...any) { x.Answer.Text = append(x.Answer.Text, fmt.Sprintf(format, args...)) }
 	exact := true
 	var refusals []string
 	for _, r := range x.Releases {
-		switch {
-		case r.Settings != settings:
-		case r.Refused != "":
+		if r.Settings != settings {
+			continue
+		}
+		all = append(all, r)
+		if r.Refused != "" {
 			g := releaseGroup{ranges: []ReleaseResult{r}}
 			refusals = append(refusals, g.subject("refuse")+" these settings: "+r.Refused+".")
-		default:
-			all, exact = append(all, r), exact && r.Exact
+			continue
 		}
+		placed, exact = append(placed, r), exact && r.Exact
 	}
 	peaks := groupReleases(all, func(r *ReleaseResult) device.Size { return r.Peak })
 	if exact {
@@ -307,8 +311,8 @@ func (x *releaseSearch) compare(settings string) {
 		say("Not every minimum capacity was searched to its end; --grid full does that.")
 	}
 	x.Answer.Text = append(x.Answer.Text, refusals...)
-	for i := 1; i < len(all); i++ {
-		x.Answer.Changes = append(x.Answer.Changes, changeText(&all[i-1], &all[i]))
+	for i := 1; i < len(placed); i++ {
+		x.Answer.Changes = append(x.Answer.Changes, changeText(&placed[i-1], &placed[i]))
 	}
 }
 

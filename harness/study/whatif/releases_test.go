@@ -151,3 +151,18 @@ func TestReleasesWithoutASetting(t *testing.T) {
 	}), r.Answer.Text)
 	require.Len(t, r.Answer.Changes, 2)
 }
+
+// TestARefusalSeparatesItsNeighbours has a range that refuses the settings between two that need
+// the same.
+func TestARefusalSeparatesItsNeighbours(t *testing.T) {
+	w, err := whatif.Survey(read(t, "a 1 24MiB\n"))
+	require.NoError(t, err)
+	of := allReleases(t, caching.Config{}, w.Demand)
+	of.Ranges[1].Setup, of.Ranges[1].Refused = setting.Setup{}, "they came with 2.12"
+	r, err := whatif.AcrossReleases(t.Context(), w, whatif.RecordedIn(w), []whatif.Releases{of}, whatif.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"No release makes a difference with these settings: releases 2.4 to 2.9 and 2.12 to 2.15 need 24.00 MiB.",
+		"Releases 2.10 to 2.11 refuse these settings: they came with 2.12.",
+	}, r.Answer.Text)
+}
