@@ -53,12 +53,15 @@ func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) e
 	if !ok || rec.Setup.Name != "" {
 		return nil
 	}
+	if err := f.checkOthers(h); err != nil {
+		return err
+	}
 	strategy, err := f.strategy(rec, h)
 	if err != nil {
 		return err
 	}
 	var conf []string
-	for _, name := range bfc.ConfNames() {
+	for _, name := range bfc.ConfNames(f.name) {
 		if value, ok := h.Get(name); ok {
 			conf = append(conf, name+"="+value)
 		}
@@ -79,6 +82,22 @@ func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) e
 	rec.Setup, err = c.Lookup(strategy, fields)
 	rec.Presumed = len(rec.Environment) == 0
 	return err
+}
+
+// settings returns the names of the framework's settings.
+func (f framework) settings() []string { return append([]string{f.variable}, bfc.ConfNames(f.name)...) }
+
+// checkOthers refuses a header with a setting of another framework.
+func (f framework) checkOthers(h trace.Header) error {
+	for _, other := range frameworks {
+		for _, name := range other.settings() {
+			if _, given := h.Get(name); given && other.name != f.name {
+				return fmt.Errorf("%s: %s does not read it, %s does: want one of %s", name, f.name, other.name,
+					strings.Join(f.settings(), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // strategy returns the strategy of the allocator that a header names, or of the default; "" if it

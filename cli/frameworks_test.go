@@ -215,6 +215,12 @@ func TestSettingsInTheHeaderAreChecked(t *testing.T) {
 			"cuda_malloc, memory_guard",
 		"# framework=TensorFlow\n# TF_FORCE_GPU_ALLOW_GROWTH=yes\n": "bfc: conf: TF_FORCE_GPU_ALLOW_GROWTH=yes: " +
 			"want true or false",
+		"# framework=TensorFlow\n# XLA_PYTHON_CLIENT_MEM_FRACTION=0.5\n": "XLA_PYTHON_CLIENT_MEM_FRACTION: TensorFlow does " +
+			"not read it, JAX does: want one of TF_GPU_ALLOCATOR, ",
+		"# framework=TensorFlow\n# XLA_PYTHON_CLIENT_ALLOCATOR=platform\n": "XLA_PYTHON_CLIENT_ALLOCATOR: TensorFlow does ",
+		"# framework=JAX\n# allow_growth=true\n": "allow_growth: JAX does not read it, TensorFlow does: want one of " +
+			"XLA_PYTHON_CLIENT_ALLOCATOR, ",
+		"# framework=JAX\n# TF_GPU_ALLOCATOR=cuda_malloc\n": "TF_GPU_ALLOCATOR: JAX does not read it, TensorFlow does: ",
 	} {
 		path := write(t, "t.trace", "# vramyard-trace 1\n"+header+"a 1 12MiB\n")
 		status, stdout, stderr := command(t, "whatif", path)
@@ -243,7 +249,7 @@ func TestAnUnknownProfileGetsNoExport(t *testing.T) {
 // TestDocsNameEverySettingOfFrameworks looks for the variables and options that are accepted or
 // exported, and holds docs/whatif.md to the answer that it quotes.
 func TestDocsNameEverySettingOfFrameworks(t *testing.T) {
-	names := bfc.ConfNames()
+	names := bfc.ConfNames("")
 	for _, s := range gridOf(t, "full") {
 		for _, e := range s.Exports() {
 			for _, text := range append(e.Environment, e.Options...) {

@@ -22,37 +22,52 @@ const (
 	optionFraction = "per_process_gpu_memory_fraction"
 )
 
+// The frameworks, as in [setting.Export].
+const (
+	tensorFlow = "TensorFlow"
+	jax        = "JAX"
+)
+
 // confNames are the names that Conf accepts, with the functions that read their values.
 var confNames = []struct {
-	name string
-	read func(c *Config, value string) error
+	framework, name string
+	read            func(c *Config, value string) error
 }{
-	{varForceGrowth, readGrowth},
-	{varCollection, func(c *Config, value string) (err error) {
-		c.GarbageCollection, err = readSwitch(value)
+	{tensorFlow, varForceGrowth, func(c *Config, value string) (err error) {
+		c.AllowGrowth, err = readVariable(value)
 		return err
 	}},
-	{varPreallocate, func(c *Config, value string) error {
+	{tensorFlow, varCollection, func(c *Config, value string) (err error) {
+		c.GarbageCollection, err = readVariable(value)
+		return err
+	}},
+	{jax, varPreallocate, func(c *Config, value string) error {
 		on, err := readSwitch(value)
 		c.AllowGrowth = !on
 		return err
 	}},
-	{varFraction, readFraction},
-	{varFractionNew, readFraction},
-	{optionGrowth, readGrowth},
-	{optionFraction, readFraction},
+	{jax, varFraction, readFraction},
+	{jax, varFractionNew, readFraction},
+	{tensorFlow, optionGrowth, func(c *Config, value string) (err error) {
+		c.AllowGrowth, err = readSwitch(value)
+		return err
+	}},
+	{tensorFlow, optionFraction, readFraction},
 }
 
 var (
 	errSwitch   = errors.New("want true or false")
+	errVariable = errors.New("want true or false, TensorFlow ignores other values")
 	errFraction = errors.New("want a share of the card above 0, at most 1")
 )
 
-// ConfNames returns the names that [Config.Conf] accepts.
-func ConfNames() []string {
-	names := make([]string, len(confNames))
-	for i, n := range confNames {
-		names[i] = n.name
+// ConfNames returns the names that [Config.Conf] accepts, of TensorFlow or JAX only unless the
+// framework is "".
+func ConfNames(framework string) (names []string) {
+	for _, n := range confNames {
+		if framework == "" || n.framework == framework {
+			names = append(names, n.name)
+		}
 	}
 	return names
 }
@@ -61,15 +76,21 @@ func ConfNames() []string {
 // names the setting, the value and the expected values.
 func (c Config) withConf() (Config, error) {
 	var given []string
-	for setting := range strings.FieldsSeq(c.Conf) {
+	settings := strings.Fields(c.Conf)
+	// In TensorFlow the variable overrides the option, whatever their order.
+	if i := slices.IndexFunc(settings, func(s string) bool { return strings.HasPrefix(s, varForceGrowth+"=") }); i >= 0 {
+		forced := settings[i]
+		settings = append(slices.Delete(settings, i, i+1), forced)
+	}
+	for _, setting := range settings {
 		name, value, found := strings.Cut(setting, "=")
 		if !found {
 			return c, fmt.Errorf("%q: want NAME=VALUE", setting)
 		}
-		i := slices.Index(ConfNames(), name)
+		i := slices.Index(ConfNames(""), name)
 		switch {
 		case i < 0:
-			return c, fmt.Errorf("unknown setting %q: %s", name, nearest.Want(name, ConfNames()))
+			return c, fmt.Errorf("unknown setting %q: %s", name, nearest.Want(name, ConfNames("")))
 		case slices.Contains(given, name):
 			return c, fmt.Errorf("%s is given twice", name)
 		}
@@ -85,13 +106,16 @@ func (c Config) withConf() (Config, error) {
 	return c, nil
 }
 
-func readGrowth(c *Config, value string) (err error) {
-	c.AllowGrowth, err = readSwitch(value)
-	return err
+// readVariable reads a variable of TensorFlow, which accepts two texts, logs an error about others
+// and ignores them. Source: gpu_bfc_allocator.cc, GetAllowGrowthValue, GetGarbageCollectionValue.
+func readVariable(value string) (bool, error) {
+	if value != "true" && value != "false" {
+		return false, errVariable
+	}
+	return value == "true", nil
 }
 
-// readSwitch reads true or false. TensorFlow ignores other texts, and JAX takes FALSE as true, so
-// they are errors.
+// readSwitch reads true or false. JAX takes FALSE as true, so other texts are errors.
 func readSwitch(value string) (bool, error) {
 	switch value {
 	case "true", "True", "1":

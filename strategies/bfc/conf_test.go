@@ -25,8 +25,11 @@ func TestConfTakesTheNamesOfFrameworks(t *testing.T) {
 		{bfc.Config{AllowGrowth: true}, "allow_growth=False TF_ENABLE_GPU_GARBAGE_COLLECTION=true",
 			bfc.Config{GarbageCollection: true}},
 		{bfc.Config{GarbageCollection: true}, "TF_ENABLE_GPU_GARBAGE_COLLECTION=false", bfc.Config{}},
-		{bfc.Config{}, "per_process_gpu_memory_fraction=1 TF_FORCE_GPU_ALLOW_GROWTH=True",
+		{bfc.Config{}, "per_process_gpu_memory_fraction=1 TF_FORCE_GPU_ALLOW_GROWTH=true",
 			bfc.Config{MemoryFraction: 1, AllowGrowth: true}},
+		{bfc.Config{}, "TF_FORCE_GPU_ALLOW_GROWTH=true allow_growth=False", bfc.Config{AllowGrowth: true}},
+		{bfc.Config{}, "allow_growth=True TF_FORCE_GPU_ALLOW_GROWTH=false", bfc.Config{}},
+		{bfc.Config{AllowGrowth: true}, "TF_FORCE_GPU_ALLOW_GROWTH=false allow_growth=1", bfc.Config{}},
 	} {
 		want, err := c.want.WithDefaults()
 		require.NoError(t, err)
@@ -39,6 +42,7 @@ func TestConfTakesTheNamesOfFrameworks(t *testing.T) {
 
 func TestWrongConfNamesTheSetting(t *testing.T) {
 	const share = "want a share of the card above 0, at most 1"
+	const exact = "want true or false, TensorFlow ignores other values"
 	for conf, want := range map[string]string{
 		"XLA_PYTHON_CLIENT_MEM_FRACTION":      `"XLA_PYTHON_CLIENT_MEM_FRACTION": want NAME=VALUE`,
 		"XLA_PYTHON_CLIENT_MEM_FRACTION=":     "XLA_PYTHON_CLIENT_MEM_FRACTION=: " + share,
@@ -46,8 +50,13 @@ func TestWrongConfNamesTheSetting(t *testing.T) {
 		"per_process_gpu_memory_fraction=0":   "per_process_gpu_memory_fraction=0: " + share,
 		"per_process_gpu_memory_fraction=NaN": "per_process_gpu_memory_fraction=NaN: " + share,
 		"XLA_PYTHON_CLIENT_PREALLOCATE=FALSE": "XLA_PYTHON_CLIENT_PREALLOCATE=FALSE: want true or false",
+		"TF_FORCE_GPU_ALLOW_GROWTH=True":      "TF_FORCE_GPU_ALLOW_GROWTH=True: " + exact,
+		"TF_FORCE_GPU_ALLOW_GROWTH=1":         "TF_FORCE_GPU_ALLOW_GROWTH=1: " + exact,
+		"TF_ENABLE_GPU_GARBAGE_COLLECTION=0":  "TF_ENABLE_GPU_GARBAGE_COLLECTION=0: " + exact,
 		"XLA_PYTHON_MEM_FRACTION=0.9":         `unknown setting "XLA_PYTHON_MEM_FRACTION": did you mean`,
 		"allow_growth=true allow_growth=true": "allow_growth is given twice",
+		"TF_FORCE_GPU_ALLOW_GROWTH=true TF_FORCE_GPU_ALLOW_GROWTH=true": "TF_FORCE_GPU_ALLOW_GROWTH is given " +
+			"twice",
 		"XLA_CLIENT_MEM_FRACTION=0.9 XLA_PYTHON_CLIENT_MEM_FRACTION=0.9": "XLA_PYTHON_CLIENT_MEM_FRACTION and " +
 			"XLA_CLIENT_MEM_FRACTION: want one of them, JAX refuses both",
 	} {
