@@ -20,6 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/units"
+	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 type fleetFlags struct{ whatifFlags }
@@ -73,11 +74,9 @@ func (f *fleetFlags) run(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
-	framework := opened[0].recorded.Framework
-	if !slices.ContainsFunc(opened, func(r openRank) bool { return r.recorded.Framework != framework }) {
-		if grid, err = f.withFramework(&opened[0].recorded, grid); err != nil {
-			return err
-		}
+	grid, mixture, err := f.forRanks(opened, grid)
+	if err != nil {
+		return err
 	}
 	o.Card = cmp.Or(o.Card, smallestCard(opened))
 	ctx, done := untilInterrupt(cmd)
@@ -87,6 +86,7 @@ func (f *fleetFlags) run(cmd *cobra.Command, paths []string) error {
 		return err
 	}
 	r := whatif.FleetOf(ranks, grid, pools)
+	r.Text = append(r.Text, mixture...)
 	f.files.figures(r, whatif.FleetTable(r))
 	f.files.page(cmd, paths, func() (*page.Report, error) { return fleetPage(r) })
 	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.Fleet(w, r) })
@@ -96,7 +96,7 @@ func (f *fleetFlags) run(cmd *cobra.Command, paths []string) error {
 // of its file where several traces have that name.
 func (f *fleetFlags) openRanks(cmd *cobra.Command, paths []string) (all []openRank, err error) {
 	for i, path := range paths {
-		if i > 0 && sameFile(path, paths[i-1]) {
+		if slices.ContainsFunc(paths[:i], func(earlier string) bool { return sameFile(path, earlier) }) {
 			return nil, fmt.Errorf("%s: named twice: want a file for each rank", path)
 		}
 		parts, err := f.openParts(cmd, path)
@@ -141,6 +141,37 @@ func (f *fleetFlags) openParts(cmd *cobra.Command, path string) ([]openRank, err
 		all[i] = openRank{path: path, part: p.Name, trace: w, recorded: rec}
 	}
 	return all, nil
+}
+
+// forRanks fits an embedded grid to the recordings of all ranks, as withFramework does. If their
+// releases of PyTorch have different rules, it takes the oldest ones, because every release has
+// those settings, and returns a sentence about that.
+func (f *fleetFlags) forRanks(all []openRank, grid []setting.Setup) (fit []setting.Setup, text []string, err error) {
+	rec := &all[0].recorded
+	if f.ownGrid() ||
+		slices.ContainsFunc(all, func(r openRank) bool { return r.recorded.Framework != rec.Framework }) {
+		return grid, nil, nil
+	}
+	var names []string
+	for _, rules := range caching.RuleSets() {
+		i := slices.IndexFunc(all, func(r openRank) bool {
+			c, ok := r.recorded.Setup.Config.(caching.Config)
+			return ok && c.Rules == rules.Name
+		})
+		if i < 0 {
+			continue
+		}
+		if len(names) == 0 {
+			rec = &all[i].recorded
+		}
+		names = append(names, rules.Name)
+	}
+	if len(names) > 1 {
+		text = []string{fmt.Sprintf("The ranks are recorded by releases of PyTorch with different rules, those of %s, so "+
+			"all settings but the recorded ones are replayed under the rules of %s.", strings.Join(names, " and "), names[0])}
+	}
+	fit, err = f.withFramework(rec, grid)
+	return fit, text, err
 }
 
 // smallestCard returns the smallest capacity that a recorded failure shows, or 0.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 const fleetFolder = "../examples/fleet/"
@@ -99,6 +100,41 @@ func TestFleetWithoutAnAnswer(t *testing.T) {
 	require.Contains(t, text, "  state_only cannot answer: ")
 }
 
+// TestFleetOfSeveralReleases has ranks whose releases have different rules, in files of any name.
+func TestFleetOfSeveralReleases(t *testing.T) {
+	rank := func(release string) string {
+		return fragmenting("# vramyard-trace 1\n# framework=PyTorch\n# torch=" + release + "\n# config={\"conf\":\"\"}\n")
+	}
+	text := func(first, second string) string {
+		dir := t.TempDir()
+		one, two := filepath.Join(dir, "a.trace"), filepath.Join(dir, "b.trace")
+		require.NoError(t, os.WriteFile(one, []byte(rank(first)), 0o600))
+		require.NoError(t, os.WriteFile(two, []byte(rank(second)), 0o600))
+		f := fleetJSON(t, two, one)
+		require.Equal(t, "2.6", rulesIn(t, f.All, "expandable_segments:True"), f.All.Runs)
+		require.Equal(t, "2.6", rulesIn(t, f.Ranks[0].Result, "expandable_segments:True"))
+		return strings.Join(f.Text, "\n")
+	}
+	want := "The ranks are recorded by releases of PyTorch with different rules, those of 2.6 and 2.13, so all settings " +
+		"but the recorded ones are replayed under the rules of 2.6."
+	require.Contains(t, text("2.9.1", "2.13.0"), want)
+	require.Contains(t, text("2.13.0", "2.9.1"), want)
+	require.NotContains(t, text("2.9.1", "2.8.0"), "different rules")
+}
+
+// rulesIn returns the rules under which a string was replayed.
+func rulesIn(t *testing.T, r *whatif.Result, conf string) string {
+	t.Helper()
+	for i := range r.Runs {
+		var c caching.Config
+		if json.Unmarshal(r.Runs[i].Config, &c) == nil && c.Conf == conf {
+			return c.Rules
+		}
+	}
+	t.Fatal(conf)
+	return ""
+}
+
 func TestFleetRefuses(t *testing.T) {
 	good, bad := fleetFolder+"rank_0.trace", write(t, "bad.trace", "a 1 12MiB\nx\n")
 	out := filepath.Join(t.TempDir(), "f.json")
@@ -107,6 +143,7 @@ func TestFleetRefuses(t *testing.T) {
 		bad + ":2: ":               {good, bad, fleetFolder + "rank_1.trace"},
 		"no/such/file: ":           {good, "no/such/file"},
 		good + ": named twice: want a file for each": {good, good},
+		good + ": named twice: want a file for":      {"../cli/" + good, "../cli/" + fleetFolder + "rank_1.trace", good},
 		"standard input can be read only once":       {"-", "-"},
 		"--workers: want 0 or more":                  {"--workers", "-1", good},
 		"--json: " + good + " is a file to read":     {"--json", good, good},

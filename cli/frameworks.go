@@ -119,10 +119,13 @@ func (f framework) strategy(rec *whatif.Recorded, h trace.Header) (string, error
 	return "", fmt.Errorf("%s=%s: %s", f.variable, value, nearest.Want(value, known))
 }
 
+// ownGrid reports whether the grid is a file of the user.
+func (f *whatifFlags) ownGrid() bool { return f.grid != gridQuick && f.grid != gridFull }
+
 // withFramework fits an embedded grid to the recorded framework: TensorFlow and JAX have their own
 // settings, PyTorch the rules of its release.
 func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) ([]setting.Setup, error) {
-	if f.grid != gridQuick && f.grid != gridFull {
+	if f.ownGrid() {
 		return grid, nil
 	}
 	of, ok := frameworkOf(rec)

@@ -99,7 +99,7 @@ func (m *merger) merge(grid []setting.Setup) *Result {
 	base := slices.MinFunc(m.ranks, func(a, b Rank) int { return compareRanks(&a, &b) }).Result
 	all := *base
 	m.all = &all
-	all.Explained, all.Offline, all.Final = nil, nil, nil
+	all.Explained, all.Offline, all.Final, all.Pools = nil, nil, nil, nil
 	all.LowerBound, all.Budget, all.Replayed = 0, 0, 0
 	for _, r := range m.ranks {
 		all.LowerBound = max(all.LowerBound, r.Result.LowerBound)

@@ -169,6 +169,19 @@ func TestFleetOfDifferentRanks(t *testing.T) {
 	require.Contains(t, f.Text[0], "is unknown")
 }
 
+// TestFleetHasNoPoolsOfOneRank has two ranks with private pools.
+func TestFleetHasNoPoolsOfOneRank(t *testing.T) {
+	grid := quick(t)
+	var ranks []whatif.Rank
+	for _, name := range []string{"a", "b"} {
+		r := rankOf(t, name, recorded+"pool begin 7\na 5000 24MiB\npool end 7\n", 10, 60, grid, whatif.Options{})
+		require.NotNil(t, r.Result.Pools)
+		ranks = append(ranks, r)
+	}
+	require.Nil(t, whatif.FleetOf(ranks, grid, true).All.Pools)
+	require.NotNil(t, whatif.FleetOf(ranks[:1], grid, true).All.Pools)
+}
+
 // TestFleetWithoutRecordedSettings compares the ranks under the setting of the answer.
 func TestFleetWithoutRecordedSettings(t *testing.T) {
 	grid := quick(t)
