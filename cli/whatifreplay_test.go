@@ -65,3 +65,29 @@ func TestPyTorchPoolsAreReproduced(t *testing.T) {
 		requireReproduced(t, snapshot, true)
 	}
 }
+
+// TestSettingsThatATraceRejectsAreLeftOut has a trace whose program asks for a limit below the
+// large segments of some settings. A change that no setting takes is an error of the trace.
+func TestSettingsThatATraceRejectsAreLeftOut(t *testing.T) {
+	const text, lines = "a 1 100MiB\nconf max_split_size_mb:20\na 2 50MiB\n", "a 1 100MiB\na 2 60MiB\n"
+	changing, other := write(t, "changing.trace", text), write(t, "other.trace", lines)
+	const reason = `event 1: conf "max_split_size_mb:20": max_split_size_mb:20: want at least `
+	words := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...)), " ") }
+	for _, args := range [][]string{{"whatif", changing}, {"whatif", "--grid", "full", "--device", "sim:160MiB", changing},
+		{"whatif", "--device", "sim:120MiB", changing}, {"fleet", other, changing}} {
+		out := words(args...)
+		require.Contains(t, out, "FAILED: rejects a change of the settings")
+		require.Contains(t, out, "caching large_segment_size_mb:64")
+		require.Contains(t, out, "The trace cannot be replayed with it: "+reason+"64, the size of a large segment.")
+	}
+	require.Contains(t, words("whatif", "--across-releases", changing),
+		"releases 2.10 to 2.15 need 150.00 MiB. Releases 2.4 to 2.9 refuse these settings: "+reason+"21,")
+	for path, want := range map[string]string{
+		write(t, "bad.trace", "a 1 1MiB\nconf nonsense:1\n"):                            `event 1: conf "nonsense:1": `,
+		write(t, "own.trace", `# config={"conf":"large_segment_size_mb:64"}`+"\n"+text): reason + "64",
+	} {
+		status, _, stderr := command(t, "whatif", path)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, strings.ReplaceAll(stderr, "alloc: invalid settings: ", ""), want)
+	}
+}

@@ -36,15 +36,31 @@ func (r *runner) pool(e *trace.Event) (err error) {
 // poolVerbs are the verbs of pool events, by kind.
 var poolVerbs = [...]string{"begin", "end", "release"}
 
-// configure replays a change of the settings. Settings that the strategy rejects are an error of
-// the trace, with the same exception as for [runner.pool].
-func (r *runner) configure(e *trace.Event) error {
+// RejectedError is a change of the settings that the strategy rejects. It wraps
+// [alloc.ErrInvalidSettings].
+type RejectedError struct {
+	Event    int    // its index in the trace
+	Settings string // its text
+	Err      error  // of the strategy
+}
+
+// Error names the settings and the reason.
+func (e *RejectedError) Error() string { return fmt.Sprintf("conf %q: %v", e.Settings, e.Err) }
+
+// Unwrap returns the error of the strategy.
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// configure replays event i, a change of the settings. Settings that the strategy rejects are an
+// error of the trace, with the same exception as for [runner.pool].
+func (r *runner) configure(i int, e *trace.Event) error {
 	settings := r.p.src.TagOf(e)
 	err := power.Configure(r.s, settings)
 	r.observe(Observation{Err: err})
 	switch {
 	case r.o.Observe != nil && errors.Is(err, alloc.ErrInvalidSettings):
 		return nil
+	case errors.Is(err, alloc.ErrInvalidSettings):
+		return &RejectedError{Event: i, Settings: settings, Err: err}
 	case err != nil && !errors.Is(err, alloc.ErrUnsupported):
 		return fmt.Errorf("conf %s: %w", strconv.Quote(settings), err)
 	}

@@ -246,7 +246,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
 		err = r.pool(e)
 	case trace.Conf:
-		err = r.configure(e)
+		err = r.configure(i, e)
 	case trace.Refused:
 		return r.refused(i, o)
 	case trace.Mark:

@@ -176,7 +176,10 @@ func compareSheet(runs []compare.Run, training *compare.Training) Sheet {
 // Failure describes why a run failed, or returns "".
 func Failure(r *compare.Run) string {
 	var all []string
-	if !r.Starts {
+	switch {
+	case r.Rejects != "":
+		all = append(all, "rejects a change of the settings")
+	case !r.Starts:
 		all = append(all, "does not start on "+units.Bytes(r.Device))
 	}
 	if r.OOMs > 0 {

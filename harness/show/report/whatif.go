@@ -265,6 +265,7 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 			wrap(b, width, "  ", "On this trace "+p.Label+" makes the same decisions as "+strings.Join(p.Same, "; ")+".")
 		}
 	}
+	rejectedText(b, r, width)
 	if r.Points == 1 {
 		fmt.Fprintf(b, "1 setting; %s events replayed", units.Count(r.Replayed))
 	} else {
@@ -275,6 +276,23 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 		fmt.Fprintf(b, " of at most %s", units.Count(r.Budget))
 	}
 	b.WriteString(".\n")
+}
+
+// rejectedText names the settings with which the trace cannot be replayed, for each reason.
+func rejectedText(b *strings.Builder, r *whatif.Result, width int) {
+	var reasons []string
+	labels := map[string][]string{}
+	for i := range r.Runs {
+		if p := &r.Runs[i]; p.Rejects != "" {
+			if labels[p.Rejects] == nil {
+				reasons = append(reasons, p.Rejects)
+			}
+			labels[p.Rejects] = append(labels[p.Rejects], p.Label)
+		}
+	}
+	for _, why := range reasons {
+		wrap(b, width, "  ", "Left out: "+strings.Join(labels[why], "; ")+". The trace cannot be replayed with it: "+why+".")
+	}
 }
 
 // fold breaks a label at its commas into lines of at most width columns, if possible.

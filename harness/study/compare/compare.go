@@ -153,7 +153,9 @@ type Run struct {
 	// 1 - requested / allocated when allocated was highest
 	Internal float64 `json:"internal_fragmentation_at_peak"`
 	// whether the strategy's initial reservation fits the device; if false, the fields below are zero
-	Starts      bool   `json:"starts"`
+	Starts bool `json:"starts"`
+	// why the strategy rejects a change of the settings in the trace; only whatif sets it
+	Rejects     string `json:"rejects,omitempty" flat:"-"`
 	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
 	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant
 	DeviceCalls uint64 `json:"device_calls"`  // of all kinds

@@ -65,7 +65,7 @@ func (s *search) explain(w *SurveyedTrace) error {
 	}
 	var looked []int
 	for i := range s.Runs {
-		if i != recorded && s.pay() {
+		if i != recorded && s.Runs[i].Rejects == "" && s.pay() {
 			looked = append(looked, i)
 		}
 	}

@@ -165,6 +165,9 @@ func (x *releaseSearch) replay(of Releases) error {
 		r := &of.Ranges[i]
 		result := ReleaseResult{Settings: of.Settings, From: r.From, To: r.To, Refused: r.Refused, Changes: r.Changes}
 		if r.Setup.Name != "" {
+			result.Refused = x.point(r.Setup).Rejects
+		}
+		if r.Setup.Name != "" && result.Refused == "" {
 			p := x.point(r.Setup)
 			result.Label, result.Need, result.Exact = p.Label, p.Need(), p.MinCapacity != nil
 			var err error

@@ -71,7 +71,7 @@ func (s *search) pooledPoint() int {
 		p := &s.Runs[i]
 		name, _, _ := strings.Cut(p.Strategy, ":")
 		switch {
-		case name != cachingName:
+		case name != cachingName || p.Rejects != "":
 		case p.Recorded:
 			return i
 		case best < 0 || p.Changes < s.Runs[best].Changes:

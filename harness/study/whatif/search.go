@@ -3,10 +3,15 @@ package whatif
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -97,7 +102,7 @@ func (s *search) measureAll(at device.Size) error {
 			return err
 		}
 	}
-	return nil
+	return s.badChange()
 }
 
 // followed returns the points that may decide like another one on a device of n bytes, with that
@@ -147,11 +152,49 @@ func (s *search) measuredOn() device.Size {
 	return compare.Ample(s.LowerBound)
 }
 
-func (s *search) measure(i int, at device.Size) (compare.Run, error) {
+func (s *search) measure(i int, at device.Size) (r compare.Run, err error) {
 	if s.o.Full {
-		return s.trials[i].Run(s.ctx)
+		r, err = s.trials[i].Run(s.ctx)
+	} else {
+		r, err = s.trials[i].Measure(s.ctx, at)
 	}
-	return s.trials[i].Measure(s.ctx, at)
+	if rejected, ok := errors.AsType[*replay.RejectedError](err); ok && !s.Runs[i].Recorded {
+		return s.rejecting(i, at, rejected), nil
+	}
+	return r, err
+}
+
+// rejecting returns the row of a point that rejects a change of the settings in the trace.
+func (s *search) rejecting(i int, at device.Size, err *replay.RejectedError) compare.Run {
+	t, setup := s.trace.Head(), s.Runs[i].setup
+	why := strings.Replace(err.Error(), alloc.ErrInvalidSettings.Error()+": ", "", 1)
+	r := compare.Run{
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: s.trace.Gap(), Strategy: setup.Name,
+		Baseline: setup.Baseline, Events: t.Events, LowerBound: s.LowerBound, Device: at,
+		Rejects: fmt.Sprintf("event %d: %s", err.Event, why),
+	}
+	r.Config, _ = json.Marshal(setup.ForCapacity(at).Config) // the replay encoded it before
+	return r
+}
+
+// badChange returns an error if all points of a strategy reject a change of the settings: then the
+// trace is at fault, and not a setting that was tried.
+func (s *search) badChange() error {
+	first, taken := map[string]*Point{}, map[string]bool{}
+	for i := range s.Runs {
+		p := &s.Runs[i]
+		name := p.family()
+		taken[name] = taken[name] || p.Rejects == ""
+		if first[name] == nil {
+			first[name] = p
+		}
+	}
+	for i := range s.Runs {
+		if p := &s.Runs[i]; first[p.family()] == p && !taken[p.family()] {
+			return fmt.Errorf("%s on %s: %s", p.Label, p.Trace, p.Rejects)
+		}
+	}
+	return nil
 }
 
 // sideBySide calls f(0) … f(n-1) concurrently and returns the error with the lowest index.
@@ -191,7 +234,7 @@ func (s *search) begin(i int) *compare.Search {
 		}
 		return nil
 	}
-	if p.Refused > 0 {
+	if p.Refused > 0 || p.Rejects != "" {
 		return nil
 	}
 	return compare.NewSearch(s.bounds(i, clean), economical)

@@ -112,6 +112,12 @@ type Point struct {
 // Setup returns the setting for a device of n bytes.
 func (p *Point) Setup(n device.Size) setting.Setup { return p.setup.ForCapacity(n) }
 
+// family returns the name of the strategy without its preset.
+func (p *Point) family() string {
+	name, _, _ := strings.Cut(p.Strategy, ":")
+	return name
+}
+
 // Fails reports whether the trace fails on the card, or on the device of its figures.
 func (p *Point) Fails() bool { return !p.Completed() || p.Carried != nil && !*p.Carried }
 
