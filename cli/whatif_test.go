@@ -138,7 +138,7 @@ func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
 	require.Contains(t, text, "\nThe deployment:\n- The settings must work with legacy-ipc (--serving), sleep (--serving)")
 	require.Contains(t, text, "https://github.com/vllm-project/vllm/pull/14189\n")
 	require.Contains(t, text, "not permitted with legacy-ipc, mempool, mempool-allocator, sleep")
-	require.NotContains(t, text, "If the deployment needs more:")
+	require.NotContains(t, text, "If it must also work with:")
 
 	without := whatifJSON(t, file)
 	require.Len(t, without.Answer.Constraints, 2)

@@ -71,7 +71,7 @@ func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) er
 	for _, c := range r.Answer.Constraints {
 		constraints = append(constraints, c.Text)
 	}
-	sentences("If the deployment needs more:", constraints)
+	sentences("If it must also work with:", constraints)
 	sentences("The deployment:", r.Answer.Permits)
 	sentences("How sure:", r.Answer.Sure)
 	b.WriteString("\n")

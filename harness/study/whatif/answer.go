@@ -94,11 +94,13 @@ func (r *Result) recorded() *Point {
 // keepsPools reports whether a point has private pools like the recorded allocator, if requests go
 // to them: the savings of others are not real.
 func (t *answerWriter) keepsPools(p *Point) bool {
-	strategy := func(p *Point) string {
-		name, _, _ := strings.Cut(p.Strategy, ":")
-		return name
-	}
-	return !t.pools || t.recorded == nil || strategy(p) == strategy(t.recorded)
+	return !t.pools || t.recorded == nil || p.family() == t.recorded.family()
+}
+
+// losesPools reports whether a point is a setting of PyTorch without private pools, such as its
+// backend cudaMallocAsync, although requests go to them. No answer names it.
+func (t *answerWriter) losesPools(p *Point) bool {
+	return t.pools && p != t.recorded && p.Export != nil && p.Export.Framework == pytorch && p.family() != cachingName
 }
 
 func (t *answerWriter) say(format string, args ...any) {
@@ -188,10 +190,11 @@ func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, ne
 func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
-// 1/part. It never returns a baseline or a forbidden point; nil if there is no point.
+// 1/part. It never returns a baseline, a forbidden point, or one that loses the private pools; nil
+// if there is no point.
 func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
-	f = func(p *Point) bool { return !p.Baseline && t.allowed(p) && named(p) }
+	f = func(p *Point) bool { return !p.Baseline && !t.losesPools(p) && t.allowed(p) && named(p) }
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || t.holds(p) < least) {
@@ -347,7 +350,11 @@ func (t *answerWriter) smallest(b, least *Point) {
 
 // costs describes the device calls of a setting, and of the recorded settings.
 func (t *answerWriter) costs(b *Point) {
-	t.say("It makes %s device calls, which take %s by the cost model.", units.Count(b.DeviceCalls),
+	calls, take := "device calls", "take"
+	if b.DeviceCalls == 1 {
+		calls, take = "device call", "takes"
+	}
+	t.say("It makes %s %s, which %s %s by the cost model.", units.Count(b.DeviceCalls), calls, take,
 		units.Nanoseconds(b.DeviceTime))
 	if p := t.recorded; p != nil && p != b {
 		fail := ""

@@ -323,3 +323,25 @@ func TestAnswersKeepPrivatePools(t *testing.T) {
 	require.Equal(t, "async", whatif.AnswerOf(r, false).Label)
 	require.Equal(t, "caching grow", whatif.AnswerOf(r, true).Label)
 }
+
+// TestNoSettingWithoutPrivatePoolsIsNamed has a trace with private pools and no recorded settings,
+// on a card on which only strategies without pools complete and on one that is large enough.
+func TestNoSettingWithoutPrivatePoolsIsNamed(t *testing.T) {
+	const pools = "pool begin 1\na 1 10MiB\na 2 10MiB\nf 1\npool end 1\na 3 10MiB\n"
+	for _, header := range []string{"# vramyard-trace 1\n", ofPyTorch} {
+		for _, card := range []device.Size{24 * device.MiB, 30 * device.MiB} {
+			w, err := whatif.Survey(read(t, header+pools))
+			require.NoError(t, err)
+			r, err := whatif.Search(t.Context(), w, whatif.RecordedIn(w), quick(t), whatif.Options{Card: card})
+			require.NoError(t, err)
+			text := strings.Join(append(r.Answer.Text, r.Answer.Environment...), " ")
+			require.NotContains(t, text, "cudaMallocAsync")
+			if header == ofPyTorch && card == 30*device.MiB {
+				require.Contains(t, text, "PyTorch without any setting completes")
+			} else {
+				require.Contains(t, text, "It makes 1 device call, which takes ")
+			}
+			require.True(t, *named(t, r, "async:keep").Carried, "it completes, but is not named")
+		}
+	}
+}

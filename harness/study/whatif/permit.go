@@ -231,7 +231,8 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 			q.obey(rules, t.Recorded.Framework)
 			return q.Permitted()
 		}
-		c := Constrained{Features: features, Text: "With --permit " + strings.Join(features, ",") + ": none."}
+		c := Constrained{Features: features, Text: fmt.Sprintf("%s (--permit %s): none.", strings.Join(features, ", "),
+			strings.Join(features, ","))}
 		best := t.best(first(enough))
 		if best == nil {
 			best = t.best(enough)

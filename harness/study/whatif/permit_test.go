@@ -158,7 +158,7 @@ func TestTheFileShowsFeatures(t *testing.T) {
 	r = of(whatif.Needs{})
 	require.Equal(t, []string{"expandable segments"}, r.Permit.Shown)
 	require.Equal(t, whatif.Carried, r.Answer.Verdict)
-	require.Contains(t, r.Answer.Constraints[0].Text, "With --permit rdma,ipc: PYTORCH_ALLOC_CONF=")
+	require.Contains(t, r.Answer.Constraints[0].Text, "rdma, ipc (--permit rdma,ipc): PYTORCH_ALLOC_CONF=")
 	r = of(whatif.Needs{Features: []string{"rdma"}})
 	require.NotEqual(t, whatif.Carried, r.Answer.Verdict, "the recorded settings are not permitted")
 	require.Contains(t, r.Answer.Permits, "The recorded settings do not.")
@@ -179,7 +179,8 @@ func TestCommonConstraints(t *testing.T) {
 		p := named(t, answered(t, ofPyTorch, whatif.Needs{Features: features}), c.Label)
 		require.True(t, p.Permitted())
 		require.Equal(t, p.Need(), c.Need)
-		require.Equal(t, "With --permit "+strings.Join(features, ",")+": "+c.Environment[0]+" needs ",
+		require.Equal(t, strings.Join(features, ", ")+" (--permit "+strings.Join(features, ",")+"): "+c.Environment[0]+
+			" needs ",
 			c.Text[:strings.Index(c.Text, " needs ")+len(" needs ")])
 		require.Equal(t, answered(t, ofPyTorch, whatif.Needs{Features: features}).Answer.Label, c.Label)
 	}
@@ -192,7 +193,8 @@ func TestCommonConstraints(t *testing.T) {
 		texts = append(texts, c.Text)
 	}
 	require.Equal(t, []string{
-		"With --permit rdma,ipc: none.", "With --permit sleep,mempool: none.", "With --permit graph-trees: none.",
+		"rdma, ipc (--permit rdma,ipc): none.", "sleep, mempool (--permit sleep,mempool): none.",
+		"graph-trees (--permit graph-trees): none.",
 	}, texts)
 }
 
