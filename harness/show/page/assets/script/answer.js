@@ -27,22 +27,31 @@ function answerView(report) {
     copied.length ? copyBox(copied.join("\n")) : null,
     answer.text.length > first ? el("p", { text: answer.text.slice(first).join(" ") }) : null,
   );
-  if (answer.how_sure?.length) {
-    section.append(el("h3", { text: "How sure" }), el("ul", {}, ...answer.how_sure.map((text) => el("li", { text }))));
-  }
+  const sentences = (title, list) => {
+    if (list?.length) section.append(el("h3", { text: title }), el("ul", {}, ...list.map((text) => el("li", { text }))));
+  };
+  sentences("What changed", answer.changes);
+  sentences("If it must also work with", answer.constraints?.map((c) => c.text));
+  sentences("The deployment", answer.permits);
+  sentences("How sure", answer.how_sure);
   if (heap) section.append(el("h3", { text: "The heap when the file was written" }), finalHeap(heap));
   if (bars) section.append(el("h3", { text: "What each setting needs" }), bars.element);
   if (failure) section.append(...refusal(report.whatif));
   return { section, first: true, draw: () => bars?.draw() };
 }
 
-// exported returns the lines that apply the recommended settings, with the releases they are valid for.
+// exported returns the lines that apply the recommended settings: Python, variables with the releases they are valid
+// for, and the calls for settings that change.
 function exported({ answer, recorded }) {
   const lines = (list, remark) => (list ?? []).map((e) => `export ${e}${remark}`);
-  if (!answer.since) return lines(answer.environment, "");
+  const { since, environment, before, python, calls } = answer;
+  const call = ({ mark, conf }) =>
+    `torch.cuda.memory._set_allocator_settings(${JSON.stringify(conf)})  # at the mark ${JSON.stringify(mark)}`;
   return [
-    ...lines(answer.environment, `  # ${recorded.framework} ${answer.since} and newer`),
-    ...lines(answer.before, `  # before ${answer.since}`),
+    ...(python ?? []),
+    ...lines(environment, since ? `  # ${recorded.framework} ${since} and newer` : ""),
+    ...lines(since ? before : [], `  # before ${since}`),
+    ...(calls ?? []).map(call),
   ];
 }
 
