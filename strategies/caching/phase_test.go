@@ -67,11 +67,15 @@ func TestAPhaseIsExportedAsCalls(t *testing.T) {
 				{Mark: "loaded", Conf: "max_split_size_mb:64,roundup_power2_divisions:[1:4,>:2]"},
 			},
 		},
+		" max_split_size_mb : 64 ,max_split_size_mb : 20 @load..the end": {
+			[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"},
+			[]setting.Call{{Mark: "load", Conf: "max_split_size_mb:20"}, {Mark: "the end", Conf: "max_split_size_mb:64"}},
+		},
 		`expandable_segments:True@.."a, b"`: {[]string{"PYTORCH_ALLOC_CONF=expandable_segments:True"},
 			[]setting.Call{{Mark: "a, b", Conf: "expandable_segments:False"}}},
 		"max_split_size_mb:64,expandable_segments :True@m..e": {[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"},
 			[]setting.Call{
-				{Mark: "m", Conf: "max_split_size_mb:64,expandable_segments :True"},
+				{Mark: "m", Conf: "max_split_size_mb:64,expandable_segments:True"},
 				{Mark: "e", Conf: "max_split_size_mb:64,expandable_segments:False"},
 			}},
 		`max_split_size_mb:20@"say \", b".."a\\",roundup_power2_divisions:8@"say \", b".."a\\"`: {nil, []setting.Call{

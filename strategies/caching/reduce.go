@@ -150,8 +150,9 @@ func (c Config) Unbound() bool {
 }
 
 // Exports implements [setting.ExportedConfig]. PyTorch reads the string from the environment, and
-// settings of a phase from calls. A call sets the fraction in every release. Expandable segments
-// came with 2.1, keys for the fraction and for the size of large segments with 2.11.
+// settings of a phase from calls. It ignores blanks, so they are left out. A call sets the fraction
+// in every release. Expandable segments came with 2.1, keys for the fraction and for the size of
+// large segments with 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
 // PYTORCH_ALLOC_CONF".
@@ -162,7 +163,10 @@ func (c Config) Exports() []setting.Export {
 	}
 	s := plan.base
 	text, _, _ := splitConf(c.Conf) // plan has checked it
-	text, calls := plan.phase.calls(text)
+	for i, item := range plan.phase.items {
+		plan.phase.items[i] = withoutBlanks(item)
+	}
+	text, calls := plan.phase.calls(withoutBlanks(text))
 	from := ""
 	switch {
 	case s.fractionSet || s.largeSegment != usualSegment:
@@ -179,3 +183,5 @@ func (c Config) Exports() []setting.Export {
 	}
 	return []setting.Export{e}
 }
+
+func withoutBlanks(text string) string { return strings.Join(strings.Fields(text), "") }

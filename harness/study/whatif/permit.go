@@ -23,6 +23,9 @@ type Needs struct {
 // NoFeatures is the text for no feature at all, not even the ones in the file.
 const NoFeatures = "none"
 
+// errNotAlone refuses [NoFeatures] beside features.
+var errNotAlone = errors.New(`"` + NoFeatures + `" stands alone: want it or features`)
+
 // ParseFeatures reads names of features, separated by commas. "" returns nil.
 func ParseFeatures(text string) ([]string, error) {
 	switch text {
@@ -34,7 +37,10 @@ func ParseFeatures(text string) ([]string, error) {
 	known := Compatibility().FeatureNames()
 	var names []string
 	for name := range strings.SplitSeq(text, ",") {
-		if name = strings.TrimSpace(name); !slices.Contains(known, name) {
+		switch name = strings.TrimSpace(name); {
+		case name == NoFeatures:
+			return nil, fmt.Errorf("%q: %w", text, errNotAlone)
+		case !slices.Contains(known, name):
 			return nil, fmt.Errorf("unknown feature %q: %s", name, nearest.Want(name, append(known, NoFeatures)))
 		}
 		names = append(names, name)
@@ -108,7 +114,7 @@ func (r *Result) decide(n Needs, pools bool) {
 	if pools || rec.Pools > 0 {
 		r.Permit.Shown = append(r.Permit.Shown, showsPools)
 	}
-	if strings.Contains(string(rec.Config), "expandable_segments:True") {
+	if p := newPoint(pytorch, rec.Setup, rec.Setup); slices.Contains(itemsOf(&p, pytorch), "expandable_segments:True") {
 		r.Permit.Shown = append(r.Permit.Shown, showsExpandable)
 	}
 	why := func(name string) string {
@@ -286,12 +292,13 @@ func (t *answerWriter) permits() {
 	for _, r := range t.Permit.Rules {
 		var labels []string
 		for i := range t.Runs {
-			if p := &t.Runs[i]; slices.Contains(p.RuleIDs, r.ID) && (r.Kind != Slow || p.Permitted()) {
+			if p := &t.Runs[i]; slices.Contains(p.RuleIDs, r.ID) &&
+				(r.Kind != Slow || p.Permitted() && !p.Baseline) {
 				labels = append(labels, p.Label)
 			}
 		}
 		if len(labels) == 0 {
-			continue // other rules forbid them
+			continue // other rules forbid them, or they are baselines, which are slow by design
 		}
 		name := labels[0]
 		if n := len(labels) - 1; n > 0 {

@@ -155,6 +155,17 @@ func TestTheFileShowsFeatures(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
+	for conf, shown := range map[string][]string{
+		"max_split_size_mb:64": nil, "expandable_segments: True@load..": {"expandable segments"},
+	} {
+		other := rec
+		other.Setup = lookup(t, "caching", `{"conf":"`+conf+`"}`)
+		marked, err := whatif.Survey(read(t, "mark load\n"+resplit))
+		require.NoError(t, err)
+		r, err := whatif.Search(t.Context(), marked, other, nil, whatif.Options{})
+		require.NoError(t, err)
+		require.Equal(t, shown, r.Permit.Shown, conf)
+	}
 	r = of(whatif.Needs{})
 	require.Equal(t, []string{"expandable segments"}, r.Permit.Shown)
 	require.Equal(t, whatif.Carried, r.Answer.Verdict)
@@ -220,7 +231,7 @@ func TestNeedsAreParsed(t *testing.T) {
 	require.Empty(t, names)
 	for text, want := range map[string]string{
 		"rmda": `unknown feature "rmda": did you mean "rdma"? want one of rdma, ipc, `, "rdma,": `unknown feature "": want one of`,
-		"none,rdma": `unknown feature "none": `,
+		"none,rdma": `"none,rdma": "none" stands alone`, "rdma, none": `"rdma, none": "none" stands alone: want it or features`,
 	} {
 		_, err = whatif.ParseFeatures(text)
 		require.ErrorContains(t, err, want)

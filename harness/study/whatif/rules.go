@@ -153,11 +153,16 @@ func (r *Rule) concerns(p *Point, framework string) bool {
 const pluggable = "pluggable"
 
 // itemsOf returns the parts of a point that rules name: its strategy, its environment variables and
-// their settings, and whether it replaces PyTorch's allocator.
+// their settings, the settings of its calls, and whether it replaces PyTorch's allocator.
 func itemsOf(p *Point, framework string) []string {
 	name, _, _ := strings.Cut(p.Strategy, ":")
 	items := append([]string{"strategy:" + name}, p.environment()...)
 	items = append(items, settingsOf(p.environment())...)
+	if p.Export != nil {
+		for _, c := range p.Export.Calls {
+			items = append(items, settingsIn(c.Conf)...)
+		}
+	}
 	if framework == pytorch && (p.Export == nil || p.Export.Framework != pytorch) {
 		items = append(items, pluggable)
 	}

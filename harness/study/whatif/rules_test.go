@@ -171,6 +171,30 @@ func TestRulesForbidWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestRulesReadEveryForm has settings that PyTorch reads like the ones that the rules name: with
+// blanks, and for a phase.
+func TestRulesReadEveryForm(t *testing.T) {
+	for _, conf := range []string{
+		"expandable_segments:True", "expandable_segments: True", " expandable_segments : True ,max_split_size_mb:64",
+		"expandable_segments:True@load..", "expandable_segments:True@..loaded", "expandable_segments: True@load..loaded",
+	} {
+		grid := []setting.Setup{lookup(t, "caching", `{"conf":"`+conf+`"}`)}
+		for feature, permitted := range map[string]bool{"rdma": false, "windows": false, "graph-trees": true} {
+			r := search(t, read(t, ofPyTorch+"mark load\nmark loaded\n"+resplit), grid,
+				whatif.Options{Card: onCard, Needs: whatif.Needs{Features: []string{feature}}})
+			i := slices.IndexFunc(r.Runs, func(p whatif.Point) bool { return !p.Recorded })
+			require.Equal(t, permitted, r.Runs[i].Permitted(), "%s with %s", conf, feature)
+		}
+	}
+}
+
+// TestBaselinesAreNotRecommendedAsSlow has the baseline, which no answer recommends.
+func TestBaselinesAreNotRecommendedAsSlow(t *testing.T) {
+	r, p := only(t, lookup(t, "direct", ""), "JAX", whatif.Needs{})
+	require.Equal(t, whatif.Slow, p.Permit)
+	require.Empty(t, r.Answer.Permits)
+}
+
 // within returns a version of PyTorch in the range of a rule.
 func within(r whatif.Rule) string {
 	if r.Program == "" && r.From != "" {

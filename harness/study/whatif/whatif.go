@@ -351,23 +351,29 @@ func changes(from, to []string) int {
 	return n
 }
 
-// settingsOf splits an environment into settings. Commas inside brackets do not separate.
+// settingsOf splits the values of an environment into settings.
 func settingsOf(environment []string) (all []string) {
 	for _, e := range environment {
 		_, value, _ := strings.Cut(e, "=")
-		depth, start := 0, 0
-		for i, c := range value + "," {
-			switch {
-			case c == '[':
-				depth++
-			case c == ']':
-				depth--
-			case c == ',' && depth <= 0:
-				if part := strings.TrimSpace(value[start:i]); part != "" {
-					all = append(all, part)
-				}
-				start = i + 1
+		all = append(all, settingsIn(value)...)
+	}
+	return all
+}
+
+// settingsIn splits a value into settings. Commas inside brackets do not separate.
+func settingsIn(value string) (all []string) {
+	depth, start := 0, 0
+	for i, c := range value + "," {
+		switch {
+		case c == '[':
+			depth++
+		case c == ']':
+			depth--
+		case c == ',' && depth <= 0:
+			if part := strings.TrimSpace(value[start:i]); part != "" {
+				all = append(all, part)
 			}
+			start = i + 1
 		}
 	}
 	return all
