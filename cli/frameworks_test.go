@@ -160,6 +160,7 @@ func TestTheLeastShareCompletes(t *testing.T) {
 	require.Equal(t, whatif.Setting, r.Answer.Verdict)
 	require.Equal(t, []string{"XLA_PYTHON_CLIENT_MEM_FRACTION=0.84"}, r.Answer.Environment)
 	require.LessOrEqual(t, r.Replayed, r.Budget)
+	require.Empty(t, r.Answer.Constraints, "the answer is the same for each")
 	least := 0
 	for _, p := range r.Runs {
 		if p.LeastShare {

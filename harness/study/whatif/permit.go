@@ -228,7 +228,7 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 		return
 	}
 	enough := func(p *Point) bool { return p.Need() != 0 && (t.Card == 0 || p.Carried != nil && *p.Carried) }
-	answer := t.a
+	answer, chosen := t.a, t.chosen
 	defer func() { t.allowed = (*Point).Permitted }()
 	for _, features := range constraints() {
 		rules := Compatibility().applying(append(t.Permit.names(), features...), t.Recorded.Version, nil)
@@ -244,11 +244,14 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 			best = t.best(enough)
 		}
 		if best != nil {
+			if answer.Verdict == Setting {
+				best = t.shrunk(best)
+			}
 			t.choose(best)
 			c.Label, c.Environment, c.Need = t.a.Label, t.a.Environment, t.a.Need
 			c.Text = strings.TrimSuffix(c.Text, "none.") + t.name(best) + " " + needs(best) + "."
 		}
-		if t.a = answer; c.Label != label {
+		if t.a, t.chosen = answer, chosen; c.Label != label {
 			answer.Constraints = append(answer.Constraints, c)
 		}
 	}

@@ -2,6 +2,7 @@ package whatif_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,41 @@ func TestCommonConstraints(t *testing.T) {
 		"rdma, ipc (--permit rdma,ipc): none.", "sleep, mempool (--permit sleep,mempool): none.",
 		"graph-trees (--permit graph-trees): none.",
 	}, texts)
+}
+
+// TestConstraintsLeaveTheAnswerAlone has recorded settings of TensorFlow whose regions grow, and a
+// share of the card that needs nearly as large a card.
+func TestConstraintsLeaveTheAnswerAlone(t *testing.T) {
+	text := "# vramyard-trace 1\n# framework=TensorFlow\n"
+	for i := range 55 {
+		text += fmt.Sprintf("a %d 1100KiB\n", i)
+	}
+	w, err := whatif.Survey(read(t, text+"a 99 870MiB\n"))
+	require.NoError(t, err)
+	rec := whatif.RecordedIn(w)
+	rec.Setup = lookup(t, "bfc:gc", "")
+	grid := []setting.Setup{lookup(t, "bfc:tensorflow", `{"memory_fraction":0.94}`)}
+	for _, features := range [][]string{nil, {}} {
+		r, err := whatif.Search(t.Context(), w, rec, grid,
+			whatif.Options{Card: 1000 * device.MiB, Needs: whatif.Needs{Features: features}})
+		require.NoError(t, err)
+		require.Equal(t, whatif.Carried, r.Answer.Verdict)
+		require.Contains(t, r.Answer.Sure, "That is close: it leaves 4.00 MiB free, 0.4 % of the card.", features)
+	}
+}
+
+// TestTheLeastShareIsTried has a share whose hundredfold is above a whole number.
+func TestTheLeastShareIsTried(t *testing.T) {
+	for size, share := range map[string]float64{"7MiB": 0.07, "256": 0.01} {
+		w, err := whatif.Survey(read(t, "# vramyard-trace 1\n# framework=JAX\na 1 "+size+"\n"))
+		require.NoError(t, err)
+		grid := []setting.Setup{lookup(t, "bfc:jax", `{"memory_fraction":0.9}`)}
+		r, err := whatif.Search(t.Context(), w, whatif.RecordedIn(w), grid, whatif.Options{Card: 100 * device.MiB})
+		require.NoError(t, err)
+		i := slices.IndexFunc(r.Runs, func(p whatif.Point) bool { return p.LeastShare })
+		require.GreaterOrEqual(t, i, 0)
+		require.InDelta(t, share, r.Runs[i].Setup(100*device.MiB).Share(), 1e-9, size)
+	}
 }
 
 // lookup returns a setting of a strategy.

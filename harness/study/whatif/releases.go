@@ -143,6 +143,9 @@ func (x *releaseSearch) label(all []Releases) {
 		runs[i].Label, runs[i].Same, runs[i].alike = strings.Join(names[p], "; "), nil, nil
 	}
 	x.Runs = runs
+	if x.Pools != nil {
+		x.Pools.Label = x.point(x.Pools.setup).Label
+	}
 }
 
 // releaseRange formats a range of releases.

@@ -112,6 +112,7 @@ func TestReleasesThatDifferOnSmallerDevicesOnly(t *testing.T) {
 	r := acrossReleases(t, read(t, mempool), caching.Config{}, whatif.Options{})
 	last := r.Releases[len(r.Releases)-1]
 	require.Equal(t, 30*device.MiB, last.Need)
+	require.Equal(t, last.Label, r.Pools.Label, "of the recorded settings")
 	require.Equal(t, 54*device.MiB, r.Releases[2].Need)
 	require.Equal(t, last.Peak, r.Releases[2].Peak, "with room to spare nothing is released")
 	require.Equal(t, &whatif.Difference{Event: 3, Size: 30 * device.MiB, On: 30 * device.MiB, Refused: "before"},

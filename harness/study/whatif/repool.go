@@ -3,6 +3,7 @@ package whatif
 import (
 	"strings"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
@@ -17,6 +18,8 @@ type Pools struct {
 	// with one pool for all captures; null also if there is one pool, or several are open at once
 	Shared *device.Size `json:"shared_minimum_bytes"`
 	Merged *device.Size `json:"merged_minimum_bytes"` // with the ordinary pool only
+
+	setup setting.Setup // of the setting
 }
 
 // cachingName is the strategy with the private pools of PyTorch.
@@ -33,7 +36,7 @@ func (s *search) repool(w *SurveyedTrace) (*Pools, error) {
 	if !w.Demand.Pools || i < 0 || w.Head().Events > repooledEvents {
 		return nil, nil
 	}
-	p := &Pools{Label: s.Runs[i].Label}
+	p := &Pools{Label: s.Runs[i].Label, setup: s.Runs[i].setup}
 	for _, way := range append([]string{""}, trace.PoolWays()...) {
 		changed := s.trace
 		if way != "" {

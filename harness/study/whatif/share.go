@@ -38,8 +38,9 @@ func (s *search) leastShare() error {
 		return nil
 	}
 	base := s.Runs[best].setup
-	low := int(math.Ceil(float64(s.LowerBound) / float64(s.Card) * sharesOfCard))
-	high := int(math.Ceil(base.Share()*sharesOfCard - 1e-9)) // 0.07 * 100 is above 7
+	const rounding = 1e-9 // 0.07 * 100 is above 7
+	low := max(int(math.Ceil(float64(s.LowerBound)/float64(s.Card)*sharesOfCard-rounding)), 1)
+	high := int(math.Ceil(base.Share()*sharesOfCard - rounding))
 	for low < high {
 		mid := (low + high) / 2
 		share, _ := base.WithShare(float64(mid) / sharesOfCard)

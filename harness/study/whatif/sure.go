@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/internal/units"
@@ -68,7 +69,7 @@ func (t *answerWriter) margin(add func(string, ...any)) {
 	if need == 0 && t.recorded != nil {
 		need = t.recorded.Need()
 	}
-	if t.Card == 0 || need == 0 || need > t.Card || t.chosen != nil && t.share(t.chosen) > 0 {
+	if t.Card == 0 || need == 0 || need > t.Card || t.share(cmp.Or(t.chosen, t.recorded)) > 0 {
 		return
 	}
 	if spare := t.Card - need; spare < t.Card/closeMargin {
