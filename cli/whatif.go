@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,7 @@ type whatifFlags struct {
 	permit, torch, serving string // needs of the deployment
 	deployment             whatif.Needs
 
+	marks  []string           // at which settings of the grid change
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
 
@@ -97,6 +99,9 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 	f.files.addHTML(c)
 }
 
+// errReleasesNeeds refuses the needs of a deployment beside --across-releases.
+var errReleasesNeeds = errors.New("it compares all settings and releases: want no --permit, --torch or --serving")
+
 // errWorkers refuses a negative number of workers.
 var errWorkers = errors.New("want 0 or more")
 
@@ -111,11 +116,13 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if f.across && f.beside != "" {
+	switch {
+	case f.across && f.beside != "":
 		return flagError("beside", errBesideReleases)
-	}
-	if f.across && f.grid != gridQuick && f.grid != gridFull {
+	case f.across && f.grid != gridQuick && f.grid != gridFull:
 		return flagError("grid", errReleasesGrid)
+	case f.across && f.permit+f.torch+f.serving != "":
+		return flagError("across-releases", errReleasesNeeds)
 	}
 	grid, err := f.readGrid()
 	if err != nil {
@@ -185,8 +192,10 @@ func (f *whatifFlags) needs() (n whatif.Needs, err error) {
 	if n.Torch, err = whatif.ParseTorch(f.torch); err != nil {
 		return n, flagError("torch", err)
 	}
-	n.Serving, err = whatif.ParseServing(f.serving)
-	return n, flagError("serving", err)
+	if n.Serving, err = whatif.ParseServing(f.serving); err != nil {
+		return n, flagError("serving", err)
+	}
+	return n, flagError("torch", n.Check(""))
 }
 
 func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
@@ -211,9 +220,23 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 	defer in.Close() // only read from: nothing can be lost
 	setups, err := read(in, f.catalogue)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", f.grid, err)
+		return nil, fmt.Errorf("%s: %w", f.grid, err)
 	}
-	return setups, err
+	for _, s := range setups {
+		f.marks = append(f.marks, s.Marks()...)
+	}
+	return setups, nil
+}
+
+// checkMarks returns an error if a trace lacks a mark at which a setting of the grid changes.
+func (f *whatifFlags) checkMarks(path string, w *whatif.SurveyedTrace) error {
+	for _, m := range f.marks {
+		if !slices.Contains(w.Marks, m) {
+			return flagError("grid", fmt.Errorf("%s: a setting changes at the mark %q: %s%s has no such mark", f.grid, m,
+				nearest.Hint(m, w.Marks), path))
+		}
+	}
+	return nil
 }
 
 // open reads the file and the recorded facts about the run. A snapshot has more of them than its
@@ -228,6 +251,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := f.checkMarks(path, w); err != nil {
+		return nil, whatif.Recorded{}, err
+	}
 	rec := whatif.RecordedIn(w)
 	rec.Version = cmp.Or(rec.Version, f.release)
 	if of.Timeline != nil {
@@ -238,6 +264,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	}
 	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := f.deployment.Check(rec.Framework); err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: --torch: %w", path, err)
 	}
 	rec.Deploy(f.deployment) // after the recorded allocator, whose version is the file's
 	if err := modelFramework(f.catalogue, &rec, w.Head().Header); err != nil {

@@ -76,6 +76,7 @@ func TestWhatifTakesTheCardThatIsNamed(t *testing.T) {
 
 func TestWhatifRefuses(t *testing.T) {
 	trace := write(t, "t.trace", "a 1 12MiB\n")
+	jax := write(t, "j.trace", "# framework=JAX\na 1 12MiB\n")
 	grid := write(t, "g.yaml", "- strategy: bfc\n- strategy: cfb\n")
 	tag, deep := write(t, "tag.yaml", "! t"), write(t, "deep.yaml", strings.Repeat("[", 40000))
 	for want, args := range map[string][]string{
@@ -87,16 +88,22 @@ func TestWhatifRefuses(t *testing.T) {
 		`--permit: unknown feature "rmda": did you mean "rdma"? want one of`: {"--permit", "graphs,rmda", trace},
 		`--serving: unknown profile "vlm": did you mean "vllm"? want one of`: {"--serving", "vlm", trace},
 		`--torch: "latest": want a version of PyTorch, such as 2.9.1`:        {"--torch", "latest", trace},
-		`--workers: want 0 or more`:                                          {"--workers", "-1", trace},
-		`--device: device "cuda"`:                                            {"--device", "cuda", trace},
-		`--sim: capacity: this command sets it`:                              {"--sim", `{"capacity":"1GiB"}`, trace},
-		`--free-at: `:                                                        {"--free-at", "never", trace},
-		`--json: ` + trace + ` is a file to read`:                            {"--json", trace, trace},
-		`--csv: ` + grid + ` is a file to read`:                              {"--csv", grid, "--grid", grid, trace},
-		`--csv: - is where --json is written`:                                {"--json", "-", "--csv", "-", trace},
-		`the trace has no allocations`:                                       {write(t, "e.trace", "mark x\n")},
-		`no/such/file`:                                                       {"no/such/file"},
-		`has no part "cuda:7"`:                                               {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
+		`--torch: "2.9" is a version of PyTorch, and the program is of TensorFlow`: {"--torch", "2.9", "--serving",
+			"tensorflow", trace},
+		jax + `: --torch: "2.9" is a version of PyTorch, and the program is of JAX`: {"--torch", "2.9", jax},
+		`--across-releases: it compares all settings and releases: want no --pe`:    {"--across-releases", "--permit", "rdma", trace},
+		`--across-releases: it compares all settings and releases: want no`:         {"--across-releases", "--serving", "jax", trace},
+		`--across-releases: it compares all settings and releases`:                  {"--across-releases", "--torch", "2.9", trace},
+		`--workers: want 0 or more`:               {"--workers", "-1", trace},
+		`--device: device "cuda"`:                 {"--device", "cuda", trace},
+		`--sim: capacity: this command sets it`:   {"--sim", `{"capacity":"1GiB"}`, trace},
+		`--free-at: `:                             {"--free-at", "never", trace},
+		`--json: ` + trace + ` is a file to read`: {"--json", trace, trace},
+		`--csv: ` + grid + ` is a file to read`:   {"--csv", grid, "--grid", grid, trace},
+		`--csv: - is where --json is written`:     {"--json", "-", "--csv", "-", trace},
+		`the trace has no allocations`:            {write(t, "e.trace", "mark x\n")},
+		`no/such/file`:                            {"no/such/file"},
+		`has no part "cuda:7"`:                    {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"whatif"}, args...)...)
 		require.Equal(t, exitTrouble, status, want)
@@ -164,9 +171,12 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 	grid = write(t, "wrong.yaml", "- strategy: caching\n  conf: max_split_size_mb:20@load..loded\n")
 	status, stdout, stderr := command(t, "whatif", "--grid", grid, trace)
 	require.Equal(t, exitTrouble, status)
-	require.Equal(t, `vramyard: device of 1GiB: caching on t: a setting changes at the mark "loded": did you mean "loaded"? `+
-		"the trace has no such mark\n", stderr)
+	require.Equal(t, `vramyard: --grid: `+grid+`: a setting changes at the mark "loded": did you mean "loaded"? `+
+		trace+" has no such mark\n", stderr)
 	require.Empty(t, stdout)
+	status, _, stderr = command(t, "fleet", "--grid", grid, trace)
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stderr, trace+" has no such mark\n")
 }
 
 // TestWhatifComparesPools has two captures, each in a pool of its own. One pool serves both with

@@ -70,6 +70,18 @@ func ParseTorch(text string) (string, error) {
 	return text, nil
 }
 
+// Check returns an error if the version of PyTorch is given for another framework: the one of the
+// profile or, without a profile, of the recording. "" is an unknown framework.
+func (n Needs) Check(framework string) error {
+	if p := Compatibility().profile(n.Serving); p != nil {
+		framework = p.Framework
+	}
+	if n.Torch == "" || framework == "" || framework == pytorch {
+		return nil
+	}
+	return fmt.Errorf("%q is a version of PyTorch, and the program is of %s: want one of them", n.Torch, framework)
+}
+
 // Permit has the needs of the deployment, and the rules that follow.
 type Permit struct {
 	Features []Needed `json:"features"`          // by their place in the table

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc/setting"
@@ -17,11 +18,13 @@ type SurveyedTrace struct {
 	Rounded  bool           // some refusals have rounded sizes only
 	Empty    bool           // there are no requests after the start
 	Streams  int            // streams with requests
+	Marks    []string       // texts of the marks, sorted
 }
 
 // Survey surveys a trace. It reads the trace once.
 func Survey(src trace.Source) (*SurveyedTrace, error) {
-	s := surveyor{w: &SurveyedTrace{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
+	s := surveyor{w: &SurveyedTrace{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{},
+		marks: map[string]struct{}{}}
 	if err := src.Batches(s.take); err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func Survey(src trace.Source) (*SurveyedTrace, error) {
 		w.Demand.Sizes = append(w.Demand.Sizes, n)
 	}
 	slices.Sort(w.Demand.Sizes)
-	w.Streams = len(s.streams)
+	w.Streams, w.Marks = len(s.streams), slices.Sorted(maps.Keys(s.marks))
 	return w, nil
 }
 
@@ -40,6 +43,7 @@ type surveyor struct {
 	w       *SurveyedTrace
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
+	marks   map[string]struct{}
 	size    device.Size   // of the last request
 	stream  device.Stream // of the last request
 	covered trace.Coverage
@@ -60,6 +64,8 @@ func (s *surveyor) take(events []trace.Event) error {
 			s.w.Demand.Pools = true
 		case trace.Poll:
 			s.w.Demand.Polls = true
+		case trace.Mark:
+			s.marks[s.w.TagOf(e)] = struct{}{}
 		case trace.Conf:
 			s.w.Demand.Changes = true
 		}

@@ -29,4 +29,7 @@ func TestRefusedRequestsAreDemand(t *testing.T) {
 	w, err = whatif.Survey(read(t, "a 7 4KiB\npoll\nf 7\n"))
 	require.NoError(t, err)
 	require.True(t, w.Demand.Polls)
+	w, err = whatif.Survey(read(t, "mark b\na 7 4KiB\nmark a\nmark b\n"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, w.Marks)
 }
