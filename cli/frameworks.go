@@ -123,14 +123,14 @@ func (f framework) strategy(rec *whatif.Recorded, h trace.Header) (string, error
 func (f *whatifFlags) ownGrid() bool { return f.grid != gridQuick && f.grid != gridFull }
 
 // withFramework fits an embedded grid to the recorded framework: TensorFlow and JAX have their own
-// settings, PyTorch the rules of its release.
+// settings, PyTorch the rules of its release, of --torch if that is given.
 func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) ([]setting.Setup, error) {
 	if f.ownGrid() {
 		return grid, nil
 	}
 	of, ok := frameworkOf(rec)
 	if !ok {
-		return underRules(f.catalogue, grid, rec.Setup)
+		return underRules(f.catalogue, grid, rec.Setup, f.torch)
 	}
 	var texts []io.Reader
 	for _, name := range []string{of.grid, f.grid} {

@@ -159,11 +159,15 @@ func rulesOf(release string) []string {
 	return append([]string{own}, slices.DeleteFunc(all, func(r string) bool { return r == own })...)
 }
 
-// underRules returns the settings of a grid under the rules of a recorded allocator of PyTorch,
-// without those that its releases do not have.
-func underRules(c setting.Catalogue, grid []setting.Setup, recorded setting.Setup) ([]setting.Setup, error) {
+// underRules returns the settings of a grid under the rules of a release of PyTorch, without those
+// that it does not have. If it is "", the rules are those of a recorded allocator.
+func underRules(c setting.Catalogue, grid []setting.Setup, recorded setting.Setup, release string) ([]setting.Setup,
+	error) {
 	of, ok := recorded.Config.(caching.Config)
-	if !ok {
+	switch {
+	case release != "":
+		of.Rules = rulesOf(release)[0]
+	case !ok:
 		return grid, nil
 	}
 	var all []setting.Setup

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
@@ -153,6 +154,31 @@ func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
 	require.Equal(t, r.Answer.Need, without.Answer.Constraints[0].Need)
 	table := succeed(t, "whatif", "--permit", "rdma", "--csv", "-", file)
 	require.Contains(t, table, ",permit,")
+}
+
+// TestWhatifReplaysTheNamedRelease asks for 2.12, which needs less than the recorded release.
+func TestWhatifReplaysTheNamedRelease(t *testing.T) {
+	const file = "../examples/oom/chat.pickle.gz"
+	across := whatifJSON(t, "--across-releases", file).Releases
+	r := whatifJSON(t, "--torch", "2.12.1", file)
+	needs := map[string]device.Size{}
+	for _, p := range r.Runs {
+		needs[p.Label] = p.Need()
+		require.Equal(t, p.Recorded, strings.Contains(p.Label, `"rules"`), p.Label)
+	}
+	require.Equal(t, "2.12", across[2].From)
+	require.Equal(t, across[2].Need, needs["caching"])
+	require.Equal(t, across[1].Need, needs[`caching {"conf":"","rules":"2.11"}`], "its rules fit the recording")
+	require.Equal(t, r.Recorded.Allocs, r.Recorded.Predicted)
+	const said = "The recorded settings are replayed under the rules 2.11 of PyTorch, as far as the file shows them, " +
+		"others under 2.12."
+	require.Contains(t, r.Answer.Sure, said)
+	for _, p := range whatifJSON(t, "--torch", "2.12.1", write(t, "t.trace", fragmenting(""))).Runs {
+		if strings.HasPrefix(p.Label, "caching") {
+			require.Contains(t, string(p.Config), `"rules": "2.12"`, "the trace has no recorded settings")
+		}
+	}
+	require.NotContains(t, strings.Join(whatifJSON(t, "--torch", "2.11", file).Answer.Sure, " "), "under the rules")
 }
 
 // TestWhatifNamesTheCallsOfAPhase has a free block of 100 MiB that must not be split while weights

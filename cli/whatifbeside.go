@@ -20,7 +20,7 @@ func (f *whatifFlags) addBeside(cmd *cobra.Command, rec *whatif.Recorded, o *wha
 		return nil
 	}
 	other := *f
-	other.source.Part = "" // it is of the run's file
+	other.source.Part, other.marks, other.deployment = "", nil, whatif.Needs{} // they are of the run
 	src, sleeps, err := other.open(cmd, f.beside)
 	if err != nil {
 		return err

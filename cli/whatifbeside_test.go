@@ -51,6 +51,8 @@ func TestWhatifBesideReplaysTheRecordedSettings(t *testing.T) {
 		r := whatifJSON(t, "--device", "sim:1GiB", "--beside", write(t, "engine.trace", header+engine), run)
 		require.Equal(t, want, r.Beside.HeldAsleep)
 	}
+	succeed(t, "whatif", "--device", "sim:1GiB", "--torch", "2.9", "--beside",
+		write(t, "engine.trace", "# framework=JAX\n"+engine), run) // the release is of the run
 }
 
 func TestWhatifBesideRefuses(t *testing.T) {

@@ -3,6 +3,8 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/vramyard/vramyard/internal/units"
 )
@@ -23,6 +25,7 @@ func (t *answerWriter) sure() {
 		add("The file does not have the version of %s. Releases before %s may ignore the newer variable without a message.",
 			t.Recorded.Framework, t.a.Since)
 	}
+	t.release(add)
 	r := &t.Recorded
 	if r.Opening > 0 {
 		add("The recording begins with %s live allocations. The replay places them "+
@@ -101,6 +104,27 @@ func (t *answerWriter) fidelity(add func(string, ...any)) {
 	if r.Replayed != 0 {
 		add("With the recorded settings the replay reserves at most %s; the recorded peak is %s.", units.Bytes(r.Replayed),
 			units.Bytes(r.Peak))
+	}
+}
+
+// release states the rules of the replays, if --torch gives the recorded settings other rules than
+// the rest.
+func (t *answerWriter) release(add func(string, ...any)) {
+	if t.Permit == nil || t.Permit.needs.Torch == "" || t.recorded == nil {
+		return
+	}
+	rules := func(p *Point) string { return strings.Trim(string(fieldsOf(p.setup)[rulesField]), `"`) }
+	var others []string
+	for i := range t.Runs {
+		p := &t.Runs[i]
+		if p.setup.Name == t.recorded.setup.Name && rules(p) != rules(t.recorded) && !slices.Contains(others, rules(p)) {
+			others = append(others, rules(p))
+		}
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		add("The recorded settings are replayed under the rules %s of PyTorch, as far as the file shows them, "+
+			"others under %s.", rules(t.recorded), strings.Join(others, " and "))
 	}
 }
 

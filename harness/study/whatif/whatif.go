@@ -386,6 +386,9 @@ func disambiguate(all []Point) {
 	}
 }
 
+// rulesField is the field with the rules of releases of PyTorch.
+const rulesField = "rules"
+
 // labelAmong returns the name of a setup, and the fields in which it differs from points of that
 // name. A single string field is shown without its name.
 func labelAmong(all []Point, s setting.Setup) string {
@@ -397,7 +400,8 @@ func labelAmong(all []Point, s setting.Setup) string {
 		}
 		other := fieldsOf(all[j].setup)
 		for name, value := range mine { // a field that is left out is zero
-			if !bytes.Equal(value, other[name]) {
+			// --torch replays all settings except the recorded ones under the rules of another release.
+			if !bytes.Equal(value, other[name]) && !(all[j].Recorded && name == rulesField) {
 				differ[name] = value
 			}
 		}
