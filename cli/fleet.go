@@ -166,7 +166,7 @@ func (f *fleetFlags) forRanks(all []openRank, grid []setting.Setup) (fit []setti
 		}
 		names = append(names, rules.Name)
 	}
-	if len(names) > 1 {
+	if len(names) > 1 && f.torch == "" {
 		text = []string{fmt.Sprintf("The ranks are recorded by releases of PyTorch with different rules, those of %s, so "+
 			"all settings but the recorded ones are replayed under the rules of %s.", strings.Join(names, " and "), names[0])}
 	}
