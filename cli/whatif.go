@@ -90,13 +90,28 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
 	addFreeAt(c, &f.freeAt)
-	c.Flags().StringVar(&f.permit, "permit", "",
-		"`features` that settings must work with, separated by commas, such as rdma,graphs; none: not even the file's")
-	c.Flags().StringVar(&f.torch, "torch", "", "`version` of the deployment's PyTorch, such as 2.9.1; default the file's")
-	c.Flags().StringVar(&f.serving, "serving", "", "deployed `program` that settings must work with, such as vllm-sleep")
+	c.Flags().Func("permit",
+		"`features` that settings must work with, separated by commas, such as rdma,graphs; none: not even the file's",
+		filled(&f.permit))
+	c.Flags().Func("torch", "`version` of the deployment's PyTorch, such as 2.9.1; default the file's", filled(&f.torch))
+	c.Flags().Func("serving", "deployed `program` that settings must work with, such as vllm-sleep", filled(&f.serving))
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
 	f.files.addFigures(c, "text")
 	f.files.addHTML(c)
+}
+
+// errEmpty refuses an empty need of a deployment.
+var errEmpty = errors.New("want a value; without this flag the file decides")
+
+// filled returns the reader of a need of the deployment. It refuses an empty one: the value of an
+// unset variable of the shell would permit what the deployment forbids.
+func filled(need *string) func(string) error {
+	return func(text string) error {
+		if *need = text; text == "" {
+			return errEmpty
+		}
+		return nil
+	}
 }
 
 // errReleasesNeeds refuses the needs of a deployment beside --across-releases.
