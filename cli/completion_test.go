@@ -52,7 +52,6 @@ func TestNothingHoldsACommandThatHasEnded(t *testing.T) {
 		new(bytes.Buffer), new(bytes.Buffer))
 	require.Equal(t, exitDone, status)
 	runtime.KeepAlive(value)
-	value, ctx = nil, nil
 	runtime.GC()
 	require.True(t, held.Value() == nil, "a command is held after its end")
 }

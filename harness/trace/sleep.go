@@ -44,7 +44,7 @@ func (s *Sleep) Check(src Source, e *Event) error {
 		if tag == 0 {
 			return "every block without a tag of its own"
 		}
-		return "tag " + string(clip([]byte(src.TagOf(&Event{Tag: tag}))))
+		return "tag " + clip([]byte(src.TagOf(&Event{Tag: tag})))
 	}
 	switch e.Kind {
 	case Alloc, Refused:

@@ -94,7 +94,7 @@ func parseSpan(span string) (from, to string, err error) {
 		return "", "", err
 	case rest != "":
 		return "", "", fmt.Errorf("%q after the mark %q: want a comma", rest, to)
-	case from == to && from == "":
+	case from == "" && to == "":
 		return "", "", errNoMark
 	case from == to:
 		return "", "", errSameMark

@@ -26,12 +26,12 @@ var confs = []string{
 }
 
 // promises returns the promises while the present settings are in force.
-func (plan planned) promises(rules string, mended bool) promise.Set {
-	set, err := plan.present(rules)
+func (p planned) promises(rules string, mended bool) promise.Set {
+	set, err := p.present(rules)
 	if err != nil {
 		return promise.Set{}
 	}
-	p := promise.Set{
+	made := promise.Set{
 		// Segments begin at multiples of the quantum, and blocks are cut in multiples of it.
 		Quantum:  quantum,
 		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
@@ -60,26 +60,26 @@ func (plan planned) promises(rules string, mended bool) promise.Set {
 	}
 	// Lookups are refused around the unsplittable size.
 	if set.maxSplit != ^device.Size(0) {
-		p.Boundaries = append(p.Boundaries, set.maxSplit)
+		made.Boundaries = append(made.Boundaries, set.maxSplit)
 	}
 	// Pages of large segments are the larger ones, and whole pages of them are whole pages of small
 	// ones.
 	if set.grew {
-		p.Page = set.largeSegment
-		for p.Page%smallSegment != 0 {
-			p.Page *= 2
+		made.Page = set.largeSegment
+		for made.Page%smallSegment != 0 {
+			made.Page *= 2
 		}
 	}
-	p.Except = set.exceptions(mended)
-	p.Confs = confs
-	p.Changed = func(conf string) (promise.Set, bool) {
-		next, _, err := plan.change(conf, rules)
+	made.Except = set.exceptions(mended)
+	made.Confs = confs
+	made.Changed = func(conf string) (promise.Set, bool) {
+		next, _, err := p.change(conf, rules)
 		return next.promises(rules, mended), err == nil
 	}
-	p.Places = set.places
+	made.Places = set.places
 	if set.gcThreshold != 0 && (set.limited || mended) {
 		// Ages decide which segments are released before a reservation, and a walk does not show them.
-		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
+		made.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 			at := set.places(walk, r, into)
 			if at.Takes != 0 {
 				return promise.Placement{}
@@ -89,15 +89,15 @@ func (plan planned) promises(rules string, mended bool) promise.Set {
 	}
 	if set.ties != byAddress {
 		// A walk does not show which block or segment was created first.
-		p.Places, p.ReturnOrder = nil, nil
+		made.Places, made.ReturnOrder = nil, nil
 	}
 	// After waiting and releasing, the original requests memory from the device only and does not
 	// search free blocks again, so it may refuse a request that a retry would serve. A lookup among
 	// growing segments may prefer a block with a smaller reach and then refuse it as unsplittable.
 	if mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
-		p.Serves = set.serves
+		made.Serves = set.serves
 	}
-	return p
+	return made
 }
 
 // classOf returns the class of a free chunk. It belongs to the segment, which a chunk alone cannot
