@@ -28,6 +28,10 @@ func clipTo(s string, most int) string {
 	return string(shown)
 }
 
+// mostSentence is the most characters kept of a string in the caller's JSON. The sentences of an
+// answer end with links, which must stay whole.
+const mostSentence = 500
+
 // mostItems is the most elements kept of a list in the caller's JSON.
 const mostItems = 200
 
@@ -49,7 +53,7 @@ func trimmed(v any) (any, error) {
 func trim(v any) any {
 	switch v := v.(type) {
 	case string:
-		return clip(v)
+		return clipTo(v, mostSentence)
 	case []any:
 		v = v[:min(len(v), mostItems)]
 		for i := range v {

@@ -1,0 +1,17 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSentencesKeepTheirLinks has a sentence of an answer that ends with a link, and a text without
+// end.
+func TestSentencesKeepTheirLinks(t *testing.T) {
+	sentence := strings.Repeat("a reason ", 40) + "https://github.com/vllm-project/vllm/pull/41237"
+	got, err := trimmed([]string{sentence, strings.Repeat("x", mostSentence+1)})
+	require.NoError(t, err)
+	require.Equal(t, []any{sentence, strings.Repeat("x", mostSentence) + "…"}, got)
+}
