@@ -134,7 +134,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case f.across && f.beside != "":
 		return flagError("beside", errBesideReleases)
-	case f.across && f.grid != gridQuick && f.grid != gridFull:
+	case f.across && f.ownGrid():
 		return flagError("grid", errReleasesGrid)
 	case f.across && f.permit+f.torch+f.serving != "":
 		return flagError("across-releases", errReleasesNeeds)

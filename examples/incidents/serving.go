@@ -13,7 +13,7 @@ func prefillLong(m *requests.Maker) {
 	const (
 		static = 168 * device.GiB
 		chunks = 5
-		logits = 809 * device.MiB // for the context of one chunk: 3.95 GiB for that of five
+		logits = 809 * device.MiB // for the context of one chunk; five take 3.95 GiB
 	)
 	keys := []device.Size{20 * device.MiB, 165 * device.MiB, 220 * device.MiB, 330 * device.MiB}
 	m.Mark("start")

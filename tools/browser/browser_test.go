@@ -384,26 +384,6 @@ func TestWhatif(t *testing.T) {
 	require.Equal(t, 3, ask[int](t, p, `app.trace.runs.filter((r) => r.drawn).length`))
 }
 
-// TestAnswersHaveAllTheirParts asks about a deployment, with a setting that holds for a phase, and
-// with one that a line of Python sets.
-func TestAnswersHaveAllTheirParts(t *testing.T) {
-	const copied = `document.querySelector("#vy-answer pre").textContent`
-	trace := traceFile(t, "phase.trace", "# framework=PyTorch\n# torch=2.11.0\nmark load\na 1 100MiB\nf 1\na 2 61MiB\n"+
-		"a 3 59MiB\nmark loaded\n")
-	grid := traceFile(t, "phase.yaml", "- strategy: caching\n  conf: max_split_size_mb:64@load..loaded\n")
-	p := visit(t, "whatif", "--device", "sim:130MiB", "--permit", "rdma", "--grid", grid, trace)
-	require.Equal(t, `torch.cuda.memory._set_allocator_settings("max_split_size_mb:64")  # at the mark "load"`+"\n"+
-		`torch.cuda.memory._set_allocator_settings("")  # at the mark "loaded"`, ask[string](t, p, copied))
-	require.Contains(t, ask[string](t, p, `document.getElementById("vy-answer").innerText`),
-		"The deployment\nThe settings must work with rdma (--permit).")
-
-	trace = traceFile(t, "tf.trace", "# framework=TensorFlow\n# per_process_gpu_memory_fraction=0.5\na 1 100MiB\n")
-	grid = traceFile(t, "tf.yaml", "- strategy: bfc\n  conf: per_process_gpu_memory_fraction=0.9\n")
-	p = visit(t, "whatif", "--device", "sim:150MiB", "--grid", grid, trace)
-	require.Regexp(t, `^session = .*per_process_gpu_memory_fraction=.*\nexport TF_ENABLE_GPU_GARBAGE_COLLECTION=false$`,
-		ask[string](t, p, copied))
-}
-
 // TestAFileThatCannotAnswer shows how to record one that can, and the heap that the file has.
 func TestAFileThatCannotAnswer(t *testing.T) {
 	p := visit(t, "whatif", "../../harness/trace/torch/testdata/vectors/state_only.pickle.xz")

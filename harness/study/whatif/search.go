@@ -77,7 +77,7 @@ func (s *search) run() error {
 	return s.measureAgain()
 }
 
-// measureAll measures every point: first those that follow no other one.
+// measureAll measures every point. Points that follow another one come last.
 func (s *search) measureAll(at device.Size) error {
 	followed := s.followed(at)
 	for _, following := range [...]bool{false, true} {

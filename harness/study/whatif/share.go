@@ -86,7 +86,7 @@ func (s *search) addShare(base setting.Setup, share float64) error {
 	}
 	s.extend(t)
 	completed := row.Starts && row.OOMs == 0 && row.Refused == 0
-	if !completed { // a larger share than that of the grid, rounded up
+	if !completed { // a larger share than the one in the grid, rounded up
 		return nil
 	}
 	card := s.Card
@@ -96,7 +96,7 @@ func (s *search) addShare(base setting.Setup, share float64) error {
 	return nil
 }
 
-// holds returns the bytes with which a setting is compared: those that suffice, of the whole card
+// holds returns the bytes with which a setting is compared: the sufficient bytes, of the whole card
 // or of the share that the setting takes if it completes on the card.
 func (r *Result) holds(p *Point) device.Size {
 	if share := p.setup.Share(); share > 0 && p.Carried != nil && *p.Carried {
