@@ -61,10 +61,12 @@ func TestPowersOfPyTorchPassThroughEveryWrapper(t *testing.T) {
 	for name, s := range wrapped(t, r) {
 		r.pools = nil
 		require.NoError(t, power.BeginPool(s, 3, 7), name)
+		require.NoError(t, power.BeginMemPool(s, 4, 8, power.PoolOptions{NoSplit: true}), name)
 		require.NoError(t, power.EndPool(s, 3), name)
 		require.ErrorIs(t, power.ReleasePool(s, 4), alloc.ErrInvalidPool, name)
 		require.ErrorIs(t, power.Configure(s, "a:1"), alloc.ErrInvalidSettings, name)
-		require.Equal(t, []string{"begin 3 on 7", "end 3", "release 4", "configure a:1"}, r.pools, name)
+		require.Equal(t, []string{"begin 3 on 7", "begin 4 on 8 {false true}", "end 3", "release 4", "configure a:1"},
+			r.pools, name)
 		var counters []string
 		require.NoError(t, power.Counters(s, func(counter string, n int64) bool {
 			counters = append(counters, fmt.Sprint(counter, n))
@@ -116,6 +118,7 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 		_, ok := power.LastRefusal(s)
 		require.False(t, ok, name)
 		require.ErrorIs(t, power.BeginPool(s, 1, power.AllStreams), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, power.BeginMemPool(s, 1, 0, power.PoolOptions{}), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.EndPool(s, 1), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.ReleasePool(s, 1), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.Configure(s, ""), alloc.ErrUnsupported, name)

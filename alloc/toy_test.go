@@ -120,6 +120,11 @@ func (s *rich) BeginPool(id alloc.PoolID, on device.Stream) error {
 	return nil
 }
 
+func (s *rich) BeginMemPool(id alloc.PoolID, on device.Stream, o power.PoolOptions) error {
+	s.pools = append(s.pools, fmt.Sprintf("begin %d on %d %v", id, uint64(on), o))
+	return nil
+}
+
 func (s *rich) EndPool(id alloc.PoolID) error {
 	s.pools = append(s.pools, fmt.Sprintf("end %d", id))
 	return nil

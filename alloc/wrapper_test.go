@@ -88,6 +88,7 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrUnsupported)
 	require.NoError(t, power.BeginPool(s, 3, power.AllStreams))
 	require.NoError(t, power.EndPool(s, 3))
+	require.NoError(t, power.BeginMemPool(s, 5, 2, power.PoolOptions{UseOnOOM: true}))
 	require.ErrorIs(t, power.ReleasePool(s, 4), alloc.ErrInvalidPool)
 	require.Equal(t, []wrap.Operation{
 		{Kind: wrap.OpAlloc, Request: alloc.Request{Size: 9, Tag: 4}, Block: b},
@@ -101,6 +102,7 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 		{Kind: wrap.OpPoll, Err: alloc.ErrUnsupported},
 		{Kind: wrap.OpBeginPool, Pool: 3, Stream: power.AllStreams},
 		{Kind: wrap.OpEndPool, Pool: 3},
+		{Kind: wrap.OpBeginPool, Pool: 5, Stream: 2, Options: power.PoolOptions{UseOnOOM: true}},
 		{Kind: wrap.OpReleasePool, Pool: 4, Err: alloc.ErrInvalidPool},
 	}, ops)
 }

@@ -38,6 +38,7 @@ const (
 	PowerLocator                     // Locator
 	PowerSpanned                     // Spanned
 	PowerConfigurable                // Configurable
+	PowerMemPools                    // MemPools
 	numPowers
 )
 
@@ -72,6 +73,7 @@ var powers = [numPowers]struct {
 	PowerLocator:        {"locator", implements[Locator]},
 	PowerSpanned:        {"spanned", implements[Spanned]},
 	PowerConfigurable:   {"configurable", implements[Configurable]},
+	PowerMemPools:       {"mem-pools", implements[MemPools]},
 }
 
 // implements reports whether the method set of s has a power.

@@ -31,6 +31,21 @@ type PrivatePools interface {
 	ReleasePool(id alloc.PoolID) error
 }
 
+// PoolOptions are the options of PyTorch's MemPools. The zero value has none.
+type PoolOptions struct {
+	UseOnOOM bool // free blocks of the pool serve a request outside of it that would fail
+	NoSplit  bool // blocks of the pool are not split
+}
+
+// MemPools has [PrivatePools] with options.
+type MemPools interface {
+	// BeginMemPool is BeginPool, and sets the options of the pool. They last until the pool is
+	// removed, also if BeginPool begins it again.
+	//
+	// Errors: ErrInvalidPool for the default pool, ErrClosed.
+	BeginMemPool(id alloc.PoolID, s device.Stream, o PoolOptions) error
+}
+
 // Configurable changes its settings while it runs, as the program's own call does. In PyTorch that
 // is torch.cuda.memory._set_allocator_settings.
 type Configurable interface {
@@ -107,6 +122,12 @@ func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
 		BeginPool(alloc.PoolID, device.Stream) error
 	}
 	return requireError(s, PowerPrivatePools, func(p beginner) error { return p.BeginPool(id, stream) })
+}
+
+// BeginMemPool redirects requests of s into a private pool and sets its options. It fails with
+// [alloc.ErrUnsupported] if s has no [MemPools].
+func BeginMemPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream, o PoolOptions) error {
+	return requireError(s, PowerMemPools, func(p MemPools) error { return p.BeginMemPool(id, stream, o) })
 }
 
 // EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s

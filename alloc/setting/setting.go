@@ -1,6 +1,9 @@
 package setting
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/device"
+)
 
 // Demand holds the properties of a trace that determine which settings can make a difference.
 type Demand struct {
@@ -11,6 +14,8 @@ type Demand struct {
 	// bytes, which refuses it nothing. It is 0 if unknown. With it the reduction need make the same
 	// decisions on that device only.
 	Held, Capacity device.Size
+
+	Options power.PoolOptions // those that a private pool has
 
 	Changes bool // the program changes settings; see [power.Configurable]
 }

@@ -20,7 +20,7 @@ const (
 	OpClear                     // ClearStats
 	OpUse                       // RecordStream
 	OpPoll                      // Poll
-	OpBeginPool                 // BeginPool
+	OpBeginPool                 // BeginPool, BeginMemPool
 	OpEndPool                   // EndPool
 	OpReleasePool               // ReleasePool
 	OpConfigure                 // Configure
@@ -38,7 +38,8 @@ type Operation struct {
 	Stream device.Stream // OpUse, OpBeginPool: the argument
 	Pool   alloc.PoolID  // OpBeginPool, OpEndPool, OpReleasePool: the argument
 
-	Settings string // OpConfigure: the argument
+	Options  power.PoolOptions // OpBeginPool: the argument of BeginMemPool
+	Settings string            // OpConfigure: the argument
 }
 
 // recorded is a strategy that reports its calls.
@@ -111,6 +112,12 @@ func (r *recorded) Poll() (device.Size, error) {
 func (r *recorded) BeginPool(id alloc.PoolID, s device.Stream) error {
 	err := power.BeginPool(r.inner, id, s)
 	r.sink(Operation{Kind: OpBeginPool, Pool: id, Stream: s, Err: err})
+	return err
+}
+
+func (r *recorded) BeginMemPool(id alloc.PoolID, s device.Stream, o power.PoolOptions) error {
+	err := power.BeginMemPool(r.inner, id, s, o)
+	r.sink(Operation{Kind: OpBeginPool, Pool: id, Stream: s, Options: o, Err: err})
 	return err
 }
 

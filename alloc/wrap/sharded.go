@@ -49,8 +49,8 @@ type sharded struct {
 // change of the regions costs O(regions); Free finds its region in O(log regions) without a lock.
 //
 // Allocation IDs are unique within a shard. The result has the powers of the strategies that can be
-// combined. It has no FreeWalker, Frontier, PrivatePools, Configurable, Counted, SelfTimed,
-// Historian and Spanned, which are about the calls of one strategy.
+// combined. It has no FreeWalker, Frontier, PrivatePools, MemPools, Configurable, Counted,
+// SelfTimed, Historian and Spanned, which are about the calls of one strategy.
 // Sharded fails if n is below 1, a strategy cannot be built, or one waits for memory
 // ([power.Waiter]).
 func Sharded(

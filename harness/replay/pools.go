@@ -17,7 +17,7 @@ func (r *runner) pool(e *trace.Event) (err error) {
 	id := alloc.PoolID(e.Arg)
 	switch e.Kind {
 	case trace.PoolBegin:
-		err = power.BeginPool(r.s, id, e.Stream)
+		err = r.beginPool(id, e)
 	case trace.PoolEnd:
 		err = power.EndPool(r.s, id)
 	default:
@@ -31,6 +31,19 @@ func (r *runner) pool(e *trace.Event) (err error) {
 		return fmt.Errorf("%s of pool %d: %w", poolVerbs[e.Kind-trace.PoolBegin], e.Arg, err)
 	}
 	return err
+}
+
+// beginPool begins a pool with its options. A strategy that has private pools without options
+// ignores them.
+func (r *runner) beginPool(id alloc.PoolID, e *trace.Event) error {
+	if e.Tag == 0 || !power.Has(r.s, power.PowerMemPools) {
+		return power.BeginPool(r.s, id, e.Stream)
+	}
+	o, err := trace.PoolOptions(r.p.src.TagOf(e))
+	if err != nil {
+		return err
+	}
+	return power.BeginMemPool(r.s, id, e.Stream, o)
 }
 
 // poolVerbs are the verbs of pool events, by kind.

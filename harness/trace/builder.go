@@ -112,8 +112,8 @@ func (b *Builder) intern(text []byte) uint32 {
 //
 // Errors: an allocation of a live id; a Free or Use of an id that is not live; a Completed of an id
 // that is not freed; a BadFree of an unknown id; a LiveAtStart after another event; an event
-// that [Sleep] refuses; decreasing time; no memory left in the budget. A failed Add changes
-// nothing. Once the budget is exhausted, all further calls fail.
+// that [Sleep] refuses; wrong [PoolOptions]; decreasing time; no memory left in the budget. A
+// failed Add changes nothing. Once the budget is exhausted, all further calls fail.
 func (b *Builder) Add(e Event) error {
 	if b.err != nil {
 		return b.err
@@ -123,6 +123,11 @@ func (b *Builder) Add(e Event) error {
 	}
 	if e.Time < b.now && e.Time != NoTime {
 		return fmt.Errorf("time goes back from %d ns to %d ns", b.now, e.Time)
+	}
+	if e.Kind == PoolBegin {
+		if _, err := PoolOptions(b.trace.TagOf(&e)); err != nil {
+			return err
+		}
 	}
 	if err := b.checkSleep(e); err != nil {
 		return err

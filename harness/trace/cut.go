@@ -116,9 +116,10 @@ type cutUse struct {
 
 // cutPool is the state of a private pool.
 type cutPool struct {
-	number uint32 // index in cutter.order, plus 1
-	users  int    // begins by redirections of the part, minus releases
-	open   int    // open redirections of the part
+	number  uint32 // index in cutter.order, plus 1
+	users   int    // begins by redirections of the part, minus releases
+	open    int    // open redirections of the part
+	options uint32 // tag of its latest options
 }
 
 // cutOpen is an open redirection into a pool.
@@ -329,6 +330,7 @@ func (c *cutter) applyPool(e *Event) bool {
 	switch e.Kind {
 	case PoolBegin:
 		c.open = append(c.open, cutOpen{e.Arg, e.Stream})
+		p.options = cmp.Or(e.Tag, p.options)
 		if !c.redirects(e.Stream) {
 			return false
 		}
@@ -451,7 +453,7 @@ func (c *cutter) openPools(blocks map[uint32][]Event) (events []Event) {
 		p := c.pools[id]
 		closed[k] = max(p.users-p.open, min(len(blocks[p.number]), 1))
 		for n := range closed[k] {
-			events = append(events, Event{Kind: PoolBegin, Arg: id, Stream: AllStreams, Time: NoTime})
+			events = append(events, Event{Kind: PoolBegin, Arg: id, Stream: AllStreams, Tag: p.options, Time: NoTime})
 			if n == 0 {
 				events = append(events, blocks[p.number]...)
 			}
@@ -460,7 +462,8 @@ func (c *cutter) openPools(blocks map[uint32][]Event) (events []Event) {
 	}
 	for _, o := range c.open {
 		if c.redirects(o.stream) {
-			events = append(events, Event{Kind: PoolBegin, Arg: o.pool, Stream: o.stream, Time: NoTime})
+			begin := Event{Kind: PoolBegin, Arg: o.pool, Stream: o.stream, Tag: c.pools[o.pool].options, Time: NoTime}
+			events = append(events, begin)
 		}
 	}
 	for k, id := range c.order {

@@ -302,6 +302,26 @@ func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
 	}
 }
 
+// TestCutKeepsOptionsOfPools has a pool that is open at the start of the part and one that is not.
+func TestCutKeepsOptionsOfPools(t *testing.T) {
+	tr := read(t, "pool begin 1 options=no_split\na 1 5\npool end 1\n"+
+		"pool begin 2 options=use_on_oom\npool begin 1\na 2 5\n")
+	part, err := trace.Cut(tr, trace.Span{First: 5, End: 6}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := map[uint64]map[string]bool{1: {}, 2: {}}
+	for i := range part.Events {
+		if e := &part.Events[i]; e.Kind == trace.PoolBegin {
+			options[e.Arg][part.TagOf(e)] = true
+		}
+	}
+	want := map[uint64]map[string]bool{1: {trace.PoolNoSplit: true}, 2: {trace.PoolUseOnOOM: true}}
+	if !reflect.DeepEqual(options, want) {
+		t.Errorf("got %v, want %v", options, want)
+	}
+}
+
 // poolTrace draws a trace of three streams and three private pools, without events that a strategy
 // rejects.
 func poolTrace(rng *rand.Rand) *trace.Trace {

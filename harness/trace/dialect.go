@@ -42,9 +42,19 @@ var torchLines = map[string]*verb{
 	"b": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool, fieldStream}, 1, nil},
 	"c": {Event{Kind: PoolBegin}, []field{fieldPool, fieldStream}, 2, nil},
 	"m": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
-	"o": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
-	"s": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
+	"o": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{poolWith(PoolUseOnOOM)}, 1, nil},
+	"s": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{poolWith(PoolNoSplit)}, 1, nil},
 	"n": {Event{Kind: PoolEnd}, []field{fieldPool}, 1, nil},
 	"x": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, nil},
 	"t": {Event{Kind: Print, Arg: PrintTotals}, nil, 0, nil},
+}
+
+// poolWith returns the field for a pool with options.
+func poolWith(options string) field {
+	f := fieldPool
+	f.set = func(p *parser, e *Event, b []byte) error {
+		e.Tag = p.b.Tag(options)
+		return fieldPool.set(p, e, b)
+	}
+	return f
 }

@@ -35,7 +35,7 @@
 //	frontier N                                                       Frontier
 //	drain STREAM                                                     Drain
 //	poll                                                             Poll
-//	pool begin P [stream=]                                           PoolBegin; of all streams without one
+//	pool begin P [stream=] [options=]                                PoolBegin; of all streams without one
 //	pool end P                                                       PoolEnd
 //	pool release P                                                   PoolRelease
 //	refused SIZE [align=] [stream=] [tag=] [ORIGIN]                 Refused
@@ -44,6 +44,9 @@
 //	fault [N]                                                        Fault; 1 without a number
 //	clear                                                            ClearStats
 //	print stats|map|totals                                           Print
+//
+// The options of a pool are use_on_oom, no_split or both with a comma between them, as of
+// torch.cuda.MemPool. They last until the pool is gone.
 //
 // ORIGIN is site=, thread= and life=mark|step|run, each of which may be omitted.
 //

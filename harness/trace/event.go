@@ -20,7 +20,7 @@ const (
 	Trim        Kind = 6  // cached memory shall be returned to the device
 	Frontier    Kind = 7  // the safe frontier rises to Arg
 	Drain       Kind = 8  // all work queued on Stream has finished
-	PoolBegin   Kind = 9  // allocations of Stream, or of all streams, go to pool Arg
+	PoolBegin   Kind = 9  // allocations of Stream, or of all, go to pool Arg; Tag is its PoolOptions
 	PoolEnd     Kind = 10 // redirection into pool Arg ends
 	PoolRelease Kind = 11 // pool Arg is released
 	Refused     Kind = 12 // a request of Size bytes that failed in the recorded program; see Refusals

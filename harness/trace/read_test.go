@@ -123,6 +123,8 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "a 0", `:1: a lacks its size`},
 		{"", "a x 1", `:1: id "x": ` + number},
 		{"", "a 0 1 hint=up", `:1: hint "up": want low or high`},
+		{"", "pool begin 1 options=no_split,use_on_oom", `:1: options "no_split,use_on_oom": want use_on_oom, no_split ` +
+			`or both with a comma between them, in this order`},
 		{"", "a 0 1 tag=\"x", `:1: text "\"x": not a quoted text`},
 		{"", "mark a\"b", `:1: text "a\"b": a text with quotes must be quoted as a whole`},
 		{"", "mark two words", `:1: unexpected "words" behind "mark"`},

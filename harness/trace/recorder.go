@@ -74,7 +74,7 @@ func (r *Recorder) Record(op wrap.Operation) {
 			fmt.Fprintf(r.out, "# %v %d failed\n", e.Kind, uint64(op.Pool))
 			return
 		}
-		e.Arg, e.Stream = uint64(op.Pool), op.Stream
+		e.Arg, e.Stream, tag = uint64(op.Pool), op.Stream, textOf(op.Options)
 	case wrap.OpConfigure:
 		if e.Kind, tag = Conf, op.Settings; op.Err != nil { // a replay would end there
 			fmt.Fprintf(r.out, "# conf %s failed\n", strconv.Quote(op.Settings))

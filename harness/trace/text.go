@@ -46,6 +46,7 @@ var (
 	fieldTag    = field{"tag", (*parser).text, func(_ *Event, tag string) uint64 { return uint64(len(tag)) }, showText}
 	fieldMark   = field{"text", fieldTag.set, fieldTag.get, showText}
 	fieldConf   = field{"settings", fieldTag.set, fieldTag.get, showText}
+	fieldPooled = field{"options", fieldTag.set, fieldTag.get, showText}
 	fieldTime   = field{name: "t", set: func(_ *parser, e *Event, b []byte) error {
 		n, err := parseNumber("t", b)
 		if err == nil && n > math.MaxInt64 {
@@ -255,7 +256,8 @@ var native = map[string]*verb{
 	"drain":    {Event{Kind: Drain}, []field{fieldStream}, 1, []field{fieldTime}},
 	"poll":     {Event{Kind: Poll}, nil, 0, []field{fieldTime}},
 
-	"pool begin":   {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, []field{fieldStream, fieldTime}},
+	"pool begin": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1,
+		[]field{fieldStream, fieldPooled, fieldTime}},
 	"pool end":     {Event{Kind: PoolEnd}, []field{fieldPool}, 1, []field{fieldTime}},
 	"pool release": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, []field{fieldTime}},
 

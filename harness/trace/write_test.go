@@ -64,14 +64,15 @@ func anyTrace(rng *rand.Rand) *trace.Trace {
 			now = max(now, 0) + rng.Int64N(1000)
 			e.Time = now
 		}
-		fill(rng, &e, func() uint32 { return b.Tag(text()) })
+		fill(rng, &e, b.Tag)
 		_ = b.Add(e) // what the builder refuses is not in the trace
 	}
 	return canonical(b.Trace())
 }
 
 // fill draws the fields that the kind of an event has.
-func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
+func fill(rng *rand.Rand, e *trace.Event, tag func(text string) uint32) {
+	hostile := func() uint32 { return tag(hostile[rng.IntN(len(hostile))]) }
 	id := rng.Uint64N(6)
 	n := rng.Uint64() >> rng.IntN(64)
 	switch e.Kind {
@@ -82,7 +83,7 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 		e.ID = id
 		fallthrough
 	case trace.Refused:
-		e.Size, e.Align, e.Stream, e.Tag = device.Size(n), device.Size(1)<<rng.IntN(20), device.Stream(id), tag()
+		e.Size, e.Align, e.Stream, e.Tag = device.Size(n), device.Size(1)<<rng.IntN(20), device.Stream(id), hostile()
 		if rng.IntN(2) == 0 {
 			e.Site, e.Thread = rng.Uint64()>>rng.IntN(64), rng.Uint32()>>rng.IntN(32)
 			e.Life = alloc.Lifetime(rng.IntN(4))
@@ -92,11 +93,12 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 	case trace.Use:
 		e.ID, e.Stream = id, device.Stream(n)
 	case trace.Mark, trace.Conf, trace.Pause, trace.Resume:
-		e.Tag = tag()
+		e.Tag = hostile()
 	case trace.Drain:
 		e.Stream = device.Stream(n)
 	case trace.PoolBegin:
 		e.Arg, e.Stream = n, trace.AllStreams
+		e.Tag = tag([]string{"", "no_split", "use_on_oom", "use_on_oom,no_split"}[rng.IntN(4)])
 		if id > 2 {
 			e.Stream = device.Stream(id)
 		}
@@ -331,8 +333,8 @@ func TestDialectsBecomeEvents(t *testing.T) {
 			{Kind: trace.PoolBegin, Slot: none, Arg: 8, Stream: 1},
 			{Kind: trace.PoolBegin, Slot: none, Arg: 9, Stream: 2},
 			{Kind: trace.PoolBegin, Slot: none, Arg: 4, Stream: trace.AllStreams},
-			{Kind: trace.PoolBegin, Slot: none, Arg: 5, Stream: trace.AllStreams},
-			{Kind: trace.PoolBegin, Slot: none, Arg: 6, Stream: trace.AllStreams},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 5, Stream: trace.AllStreams, Tag: 1},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 6, Stream: trace.AllStreams, Tag: 2},
 			{Kind: trace.PoolEnd, Slot: none, Arg: 7}, {Kind: trace.PoolRelease, Slot: none, Arg: 7},
 			{Kind: trace.Print, Slot: none, Arg: trace.PrintTotals},
 		}},
@@ -421,6 +423,7 @@ func TestRecordedTracesAreReplayable(t *testing.T) {
 		{Kind: wrap.OpPoll},
 		{Kind: wrap.OpBeginPool, Pool: 3, Stream: 2},
 		{Kind: wrap.OpBeginPool, Pool: 4, Stream: power.AllStreams},
+		{Kind: wrap.OpBeginPool, Pool: 5, Stream: 1, Options: power.PoolOptions{UseOnOOM: true, NoSplit: true}},
 		{Kind: wrap.OpEndPool, Pool: 3},
 		{Kind: wrap.OpEndPool, Pool: 3, Err: alloc.ErrInvalidPool},
 		{Kind: wrap.OpReleasePool, Pool: 3},
@@ -450,6 +453,7 @@ clear
 poll
 pool begin 3 stream=2
 pool begin 4
+pool begin 5 stream=1 options=use_on_oom,no_split
 pool end 3
 # pool-end 3 failed
 pool release 3
@@ -459,7 +463,7 @@ conf max_split_size_mb:20
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
-	if tr := read(t, b.String()); len(tr.Events) != 19 {
-		t.Errorf("%d events read back, want 19", len(tr.Events))
+	if tr := read(t, b.String()); len(tr.Events) != 20 {
+		t.Errorf("%d events read back, want 20", len(tr.Events))
 	}
 }

@@ -21,7 +21,7 @@ use 1 4 t=2000
 frontier 3
 a 2 100 before=2
 pool begin 1
-pool begin 2 stream=5
+pool begin 2 stream=5 options=use_on_oom,no_split
 pool end 1
 pool end 2
 mark "step \\"1\\""

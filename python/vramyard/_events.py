@@ -45,8 +45,9 @@ def _general(row: Mapping[str, Any]) -> str:
     parts = [word, *(_quoted(value[name]) for name in names.split())]
     if kind in _REQUESTS:
         parts += [f"{key}={show(value[name])}" for name, (key, show) in _KEYS.items() if value[name] != _DEFAULTS[name]]
-    elif kind == "pool-begin" and value["stream"] != _ALL_STREAMS:
-        parts.append(f"stream={value['stream']}")
+    elif kind == "pool-begin":
+        parts += [f"stream={value['stream']}"] if value["stream"] != _ALL_STREAMS else []
+        parts += [f"options={value['tag']}"] if value["tag"] else []
     if value["time_ns"] >= 0:
         parts.append(f"t={value['time_ns']}")
     return " ".join(parts)

@@ -62,6 +62,7 @@ type poolState struct {
 	closed   int       // redirections that began and ended
 	blocks   []*opened // allocated in the pool
 	releases int
+	options  uint32 // tag of its options
 }
 
 // canonicalOf returns the canonical form of a part. stepped parts begin with the mark of a step;
@@ -138,7 +139,9 @@ func (r *rewriter) open(events, work []trace.Event) error {
 		case trace.PoolBegin:
 			open = append(open, e)
 		case trace.PoolEnd:
-			poolOf(e.Arg).closed++
+			p := poolOf(e.Arg)
+			p.closed++
+			p.options = open[len(open)-1].Tag
 			open = open[:len(open)-1]
 		case trace.PoolRelease:
 			poolOf(e.Arg).releases++
@@ -241,7 +244,7 @@ func (r *rewriter) comparePools(a, b *poolState) int {
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(bytesOf(b.blocks), bytesOf(a.blocks)),
 		slices.CompareFunc(a.blocks, b.blocks, r.compareRequests), cmp.Compare(a.closed, b.closed),
-		cmp.Compare(a.releases, b.releases))
+		cmp.Compare(a.releases, b.releases), strings.Compare(r.part.Tags[a.options], r.part.Tags[b.options]))
 }
 
 // addOpening adds the events that restore the state before the work.
@@ -259,7 +262,8 @@ func (r *rewriter) addOpening(plain []*opened, pools []*poolState, rest []trace.
 	})
 	for _, p := range pools {
 		for n := range p.closed {
-			events = append(events, trace.Event{Kind: trace.PoolBegin, Arg: p.pool, Stream: trace.AllStreams})
+			events = append(events, trace.Event{Kind: trace.PoolBegin, Arg: p.pool, Stream: trace.AllStreams,
+				Tag: p.options})
 			for _, o := range p.blocks {
 				if n == 0 {
 					events = append(events, o.Event)

@@ -124,6 +124,7 @@ func (h *recording) do(a act) {
 		e.Tag = h.b.Tag(a.block)
 	case trace.PoolBegin:
 		e.Stream = trace.AllStreams
+		e.Tag = h.b.Tag([]string{trace.PoolUseOnOOM, trace.PoolNoSplit, ""}[a.pool%3])
 	case trace.Free, trace.Use:
 		e.ID = h.ids[a.block]
 	}

@@ -62,6 +62,12 @@ func (s *surveyor) take(events []trace.Event) error {
 			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == torch.Rounded
 		case trace.PoolBegin:
 			s.w.Demand.Pools = true
+			o, err := trace.PoolOptions(s.w.TagOf(e))
+			if err != nil {
+				return err
+			}
+			all := &s.w.Demand.Options
+			all.UseOnOOM, all.NoSplit = all.UseOnOOM || o.UseOnOOM, all.NoSplit || o.NoSplit
 		case trace.Poll:
 			s.w.Demand.Polls = true
 		case trace.Mark:

@@ -66,7 +66,11 @@ func anyTrace(seed uint64, plain bool) *trace.Trace {
 			e.Slot = trace.NoSlot
 		}
 		if b.Add(e) == nil { // what the builder refuses is not in the trace
-			list, tags = append(list, e), append(tags, text())
+			tag := text()
+			if e.Kind == trace.PoolBegin {
+				tag = []string{"", "no_split", "use_on_oom,no_split"}[rng.IntN(3)]
+			}
+			list, tags = append(list, e), append(tags, tag)
 		}
 	}
 	b = trace.NewBuilder(h)
