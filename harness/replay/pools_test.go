@@ -72,6 +72,18 @@ func TestPoolEventsReachTheStrategy(t *testing.T) {
 	require.Equal(t, replay.Observation{Event: 5, Called: true, Pool: 3}, seen[6])
 }
 
+// TestOptionsOfPoolsReachTheStrategy replays options through a strategy that has them and one that
+// has private pools only.
+func TestOptionsOfPoolsReachTheStrategy(t *testing.T) {
+	text := "pool begin 3 options=no_split\na 1 3MiB\npool end 3\n"
+	res, err := run(t, text, "caching", "", sim.Config{}, replay.Options{})
+	require.NoError(t, err)
+	require.EqualValues(t, 20<<20, res.Peak.Allocated)
+	_, calls, err := runPooled(t, text, replay.Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"begin 3 -1", "end 3 0"}, calls)
+}
+
 func TestWithoutPoolsTheirEventsAreIgnored(t *testing.T) {
 	res, err := run(t, "pool begin 3\na 1 100\npool end 3\npool release 3\n", "bfc", "", sim.Config{}, replay.Options{})
 	require.NoError(t, err)

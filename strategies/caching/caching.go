@@ -65,6 +65,7 @@ var (
 	_ power.StreamRecorder = (*Allocator)(nil)
 	_ power.Poller         = (*Allocator)(nil)
 	_ power.PrivatePools   = (*Allocator)(nil)
+	_ power.MemPools       = (*Allocator)(nil)
 	_ power.Historian      = (*Allocator)(nil)
 )
 
@@ -192,6 +193,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 			a.reportOOM(n, sh.stream)
 			return alloc.Block{}, err
 		}
+		sh = a.shelfOf(h) // it may be one of a pool with use_on_oom
 	}
 	return a.grant(h, sh, n, &r), nil
 }

@@ -77,6 +77,7 @@ func parseConf(conf, rules string) (settings, error) {
 	return settings{
 		largeSegment: usualSegment, ties: ties(rules),
 		lastBegunFirst: rules != Rules26, oneStreamCaptures: rules == Rules213,
+		borrowsFirst: rules != Rules26, borrowsGrowing: rules == Rules26, wholeBlocks: rules != Rules26,
 	}.parse(conf, rules)
 }
 

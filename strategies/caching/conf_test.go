@@ -14,7 +14,8 @@ import (
 func defaults(rules string) settings {
 	return settings{
 		maxSplit: ^device.Size(0), maxRounding: 20 * device.MiB, largeSegment: 20 * device.MiB, unstepped: true,
-		lastBegunFirst: rules == Rules211,
+		lastBegunFirst: rules == Rules211, borrowsFirst: rules == Rules211, borrowsGrowing: rules == Rules26,
+		wholeBlocks: rules == Rules211,
 	}
 }
 

@@ -44,7 +44,7 @@ func (a *Allocator) apply(p planned, set settings) {
 	a.watchAges()
 	for _, sh := range a.shelves {
 		if sh != nil {
-			sh.leastTail = set.leastTail(sh.kind)
+			sh.leastTail = a.leastTail(sh)
 		}
 	}
 }

@@ -23,10 +23,13 @@
 //     of the bound is held, it releases segments of the large pool that have been free for longer
 //     than the average.
 //   - It reserves a segment.
+//   - From 2.11 on: if the request goes to no private pool, it takes a free block of a pool with
+//     use_on_oom, as a lookup there would. The pool with the lowest number comes first.
 //   - With max_split_size_mb: it releases unsplittable blocks of the shelf, the smallest block
 //     that suffices alone, otherwise the largest ones until they suffice. Then it reserves again.
 //   - Unless requests are redirected into a private pool: it waits for all pending blocks, releases
 //     all segments without a live block, and reserves for the last time.
+//   - Before 2.11: the pools with use_on_oom come here, last.
 //
 // # Split and merge
 //
@@ -56,6 +59,10 @@
 // While requests are redirected into a private pool (BeginPool), as during a graph capture, they
 // are served from shelves of that pool, no event is recorded or queried, and blocks that other
 // streams use stay pending. The memory of a pool can be released once it has no users.
+//
+// A pool may have options (BeginMemPool). With use_on_oom its free blocks serve a request outside
+// of pools before it fails; such a block stays one of the pool. With no_split no block is split, so
+// blocks are whole segments, or the mapped part of one that grows.
 //
 // In 2.13 this applies to captures only. PyTorch redirects one stream for a capture and all streams
 // for a MemPool, and so the stream of the redirection decides here: a redirection of all streams is
@@ -156,6 +163,9 @@
 //   - 2.10 gives a request to the redirection begun last, 2.9 to the one begun first.
 //   - 2.10 applies the mark > in a list of divisions above the last entry only, 2.9 to that entry
 //     too.
+//   - 2.10 leaves the blocks of a MemPool with no_split whole, 2.9 does not know the option.
+//   - 2.10 takes no block of a MemPool with use_on_oom for a request outside of it while
+//     expandable_segments is on, 2.9 does.
 //   - 2.12 takes among free blocks of one size the oldest, 2.11 the block at the lowest address.
 //   - 2.13 takes among free blocks of one size the block in the oldest segment, 2.12 the oldest
 //     block.
@@ -179,7 +189,9 @@
 //     number;
 //   - a missing colon or comma is an error, also where later versions of the parser overlook it;
 //   - a redirection of one stream counts as a capture in 2.13, also if PyTorch captures no graph
-//     then, as while it warms up its graph trees; a MemPool has neither use_on_oom nor no_split;
+//     then, as while it warms up its graph trees;
+//   - a pool with use_on_oom is passed over without users, or while requests go to it, where the
+//     original ends with an internal error; of several such pools the order is unspecified there;
 //   - a free block that shares its segment is not released as unsplittable after max_split_size_mb
 //     was lowered; the original returns memory of its neighbors to the device;
 //   - private pools without users are released in the order of their numbers; in the original the

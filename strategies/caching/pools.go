@@ -36,6 +36,7 @@ type pool struct {
 	users    int // begun and not released
 	redirect int // redirections into it
 	segments int // segments that it holds
+	options  power.PoolOptions
 	sides    [kinds]side
 }
 
@@ -102,7 +103,8 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	if found {
 		return side.shelves[i]
 	}
-	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum), leastTail: a.set.leastTail(kind)}
+	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum)}
+	sh.leastTail = a.leastTail(sh)
 	if n := len(a.spareShelves); n > 0 {
 		sh.id = a.spareShelves[n-1]
 		a.spareShelves = a.spareShelves[:n-1]
@@ -113,6 +115,32 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	}
 	side.shelves = slices.Insert(side.shelves, i, sh)
 	return sh
+}
+
+// leastTail returns the least bytes that are split off from a block of a shelf.
+func (a *Allocator) leastTail(sh *shelf) device.Size {
+	if sh.pool.options.NoSplit && a.set.wholeBlocks {
+		return noLimit
+	}
+	return a.set.leastTail(sh.kind)
+}
+
+// borrow returns a free block of a private pool with use_on_oom, which is in no index, for a
+// request outside of pools that would fail. The original fails with an internal error if a pool has
+// no users, or if requests go to it at the moment; here such a pool is passed over.
+func (a *Allocator) borrow(sh *shelf, n device.Size) handle {
+	if sh.pool.id != 0 || a.set.expandable && !a.set.borrowsGrowing {
+		return none
+	}
+	for _, p := range a.pools[1:] {
+		if !p.options.UseOnOOM || p.users == 0 || p.redirect > 0 {
+			continue
+		}
+		if h := a.lookup(a.shelfIn(p, sh.kind, sh.stream), n); h != none {
+			return h
+		}
+	}
+	return none
 }
 
 func (a *Allocator) shelfOf(h handle) *shelf { return a.shelves[a.rows[h].home>>shelfBit] }
@@ -139,6 +167,22 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	p.users++
 	p.redirect++
 	a.redirections = append(a.redirections, redirection{p, s})
+	return nil
+}
+
+// BeginMemPool implements [power.MemPools].
+func (a *Allocator) BeginMemPool(id alloc.PoolID, s device.Stream, o power.PoolOptions) error {
+	if err := a.BeginPool(id, s); err != nil {
+		return err
+	}
+	i, _ := a.findPool(id)
+	p := a.pools[i]
+	p.options = o
+	for k := range p.sides {
+		for _, sh := range p.sides[k].shelves {
+			sh.leastTail = a.leastTail(sh)
+		}
+	}
 	return nil
 }
 

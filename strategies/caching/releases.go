@@ -30,6 +30,10 @@ var ruleSets = []RuleSet{
 		{"2.10 gives a request to the redirection begun last, 2.9 to the one begun first.", withPools},
 		{"2.10 applies the mark > in a list of divisions above the last entry only, 2.9 to that entry too.",
 			func(c Config, _ settings, _ setting.Demand) bool { return strings.Contains(c.Conf, ">") }},
+		{"2.10 leaves the blocks of a MemPool with no_split whole, 2.9 does not know the option.",
+			func(_ Config, _ settings, d setting.Demand) bool { return d.Options.NoSplit }},
+		{"2.10 takes no block of a MemPool with use_on_oom for a request outside of it while expandable_segments is on, " +
+			"2.9 does.", func(_ Config, s settings, d setting.Demand) bool { return s.grew && d.Options.UseOnOOM }},
 	}},
 	{Rules212, "2.12", "2.12", []Change{
 		{"2.12 takes among free blocks of one size the oldest, 2.11 the block at the lowest address.", always},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -28,6 +29,7 @@ func TestChangesAreDocumented(t *testing.T) {
 // TestChangesThatMatter selects the changes by settings and requests.
 func TestChangesThatMatter(t *testing.T) {
 	pools := setting.Demand{Pools: true}
+	options := setting.Demand{Pools: true, Options: power.PoolOptions{UseOnOOM: true, NoSplit: true}}
 	for _, c := range []struct {
 		config caching.Config
 		demand setting.Demand
@@ -35,6 +37,8 @@ func TestChangesThatMatter(t *testing.T) {
 	}{
 		{caching.Config{}, setting.Demand{}, [4]int{0, 0, 1, 1}},
 		{caching.Config{}, pools, [4]int{0, 1, 1, 2}},
+		{caching.Config{}, options, [4]int{0, 2, 1, 2}},
+		{caching.Config{Conf: "expandable_segments:True"}, options, [4]int{0, 3, 1, 2}},
 		{caching.Config{MemoryFraction: 1}, setting.Demand{}, [4]int{0, 1, 1, 1}},
 		{caching.Config{Conf: "per_process_memory_fraction:1"}, setting.Demand{}, [4]int{0, 1, 1, 1}},
 		{caching.Config{Conf: "roundup_power2_divisions:[256:1,>:8]"}, pools, [4]int{0, 2, 1, 2}},

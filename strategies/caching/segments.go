@@ -11,8 +11,9 @@ import (
 )
 
 // obtain returns a block in no index that serves a rounded size when the shelf has none. It tries
-// the steps of the package comment in order, as PyTorch does. On failure the segments released so
-// far stay released; the error is the device's, or [regions.ErrLimit].
+// the steps of the package comment in order, as PyTorch does. The block may lie in a private pool.
+// On failure the segments released so far stay released; the error is the device's, or
+// [regions.ErrLimit].
 func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	if a.bar != noLimit {
 		a.collect()
@@ -21,7 +22,27 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	if h != none {
 		return h, nil
 	}
+	if a.set.borrowsFirst {
+		if h = a.borrow(sh, n); h != none {
+			return h, nil
+		}
+	}
+	if h, err = a.extendAgain(sh, n, err); h != none {
+		return h, nil
+	}
+	if !a.set.borrowsFirst {
+		if h = a.borrow(sh, n); h != none {
+			return h, nil
+		}
+	}
+	return none, err
+}
+
+// extendAgain extends a shelf after it released unsplittable segments of the shelf, and then all
+// unused segments. The error is the last one, which was err before.
+func (a *Allocator) extendAgain(sh *shelf, n device.Size, err error) (handle, error) {
 	if a.releaseAvailable(sh, n) {
+		var h handle
 		if h, err = a.extend(sh, n); h != none {
 			return h, nil
 		}

@@ -42,6 +42,9 @@ type settings struct {
 	ties              tie                    // chooses among free blocks of one size
 	lastBegunFirst    bool                   // of several redirections the last one begun decides, not the first one
 	oneStreamCaptures bool                   // only a redirection of one stream counts as a capture
+	borrowsFirst      bool                   // pools with use_on_oom come before the release of memory, not last
+	borrowsGrowing    bool                   // blocks of segments that grow serve outside of such a pool, too
+	wholeBlocks       bool                   // blocks of a pool with no_split are not split
 }
 
 // bound sets the share of the device that may be held. In 2.11 the whole device means no bound.
