@@ -208,6 +208,26 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 	require.Contains(t, stderr, trace+" has no such mark\n")
 }
 
+// TestWhatifTriesOptionsOfMemPools has a request outside that fits into free memory of the pool,
+// and a block whose split keeps the rest of its segment from a later request.
+func TestWhatifTriesOptionsOfMemPools(t *testing.T) {
+	grid := write(t, "grid.yaml", "- strategy: caching\n")
+	for _, c := range []struct{ events, line, sentence string }{
+		{"pool begin 1\na 1 90MiB\na 2 12MiB\nf 1\npool end 1\na 3 60MiB\n",
+			"\n                 102.00 MiB with torch.cuda.MemPool(use_on_oom=True)\n",
+			"If the private pools are made with torch.cuda.MemPool(use_on_oom=True), in PyTorch from 2.8 on, 102.00 MiB " +
+				"suffice under caching. A CUDA graph may not use such a pool: a replay would overwrite "},
+		{"pool begin 1\na 1 40MiB\nf 1\na 2 12MiB\na 3 12MiB\nf 2\na 4 40MiB\npool end 1\n",
+			"\n                 52.00 MiB with torch.cuda.MemPool(no_split=True)\n",
+			"made with torch.cuda.MemPool(no_split=True), in PyTorch from 2.10 on, 52.00 MiB suffice under caching."},
+	} {
+		text := succeed(t, "whatif", "--grid", grid, write(t, "t.trace", c.events))
+		require.Contains(t, text, c.line)
+		require.Contains(t, strings.Join(strings.Fields(text), " "), c.sentence)
+		require.Equal(t, 1, strings.Count(text, "MiB with torch.cuda.MemPool("), "the other option saves nothing")
+	}
+}
+
 // TestWhatifComparesPools has two captures, each in a pool of its own. One pool serves both with
 // the blocks that the first capture freed.
 func TestWhatifComparesPools(t *testing.T) {
@@ -230,7 +250,8 @@ private pools    240.00 MiB suffice with the recorded ones, under caching
 		require.Contains(t, string(text), want)
 		require.NotContains(t, string(text), "pool begin 2")
 	}
-	status, _, stderr := command(t, "trace", "convert", "--pools", "split", file, "-")
+	status, _, stderr := command(t, "trace", "convert", "--pools", "halve", file, "-")
 	require.Equal(t, exitTrouble, status)
-	require.Equal(t, "vramyard: --pools: unknown way \"split\" to change pools: want one of share, merge\n", stderr)
+	require.Equal(t, "vramyard: --pools: unknown way \"halve\" to change pools: want one of share, merge, use_on_oom, "+
+		"no_split\n", stderr)
 }

@@ -38,3 +38,11 @@ func textOf(o power.PoolOptions) string {
 	}
 	return strings.Join(all, ",")
 }
+
+// withOption returns the text of options with one more, if the way of [Repool] is one.
+func withOption(text, way string) (string, error) {
+	o, err := PoolOptions(text)
+	o.UseOnOOM = o.UseOnOOM || way == PoolUseOnOOM
+	o.NoSplit = o.NoSplit || way == PoolNoSplit
+	return textOf(o), err
+}

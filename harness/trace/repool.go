@@ -14,8 +14,8 @@ const (
 	PoolsMerged = "merge" // requests go to the default pool
 )
 
-// PoolWays returns the ways to change private pools.
-func PoolWays() []string { return []string{PoolsShared, PoolsMerged} }
+// PoolWays returns the ways to change private pools, options among them.
+func PoolWays() []string { return []string{PoolsShared, PoolsMerged, PoolUseOnOOM, PoolNoSplit} }
 
 // repooledKey is the key of the header for the way in which pools were changed.
 const repooledKey = "repooled"
@@ -24,7 +24,8 @@ var errNoPools = errors.New("the trace has no private pools")
 
 // Repool returns a trace with the same requests in other private pools. With [PoolsShared] every
 // redirection goes to the pool that is begun first, which gets the users of all pools. With
-// [PoolsMerged] there are no redirections. Other events stay.
+// [PoolsMerged] there are no redirections. With an option, such as [PoolNoSplit], every pool gets
+// it beside its own ones. Other events stay.
 //
 // It fails for an unknown way, a trace without private pools, pools that are to be shared and are
 // open at once, because the end of one would end the other, and more than [DefaultMaxEvents]
@@ -42,10 +43,17 @@ func Repool(s Source, way string) (*Trace, error) {
 			return fmt.Errorf("the trace has more than %d events", DefaultMaxEvents)
 		}
 		own := *e
-		if kept, err := r.pool(&own); err != nil || !kept {
+		kept, err := r.pool(&own)
+		if err != nil || !kept {
 			return err
 		}
-		own.Tag = r.b.Tag(s.TagOf(e))
+		text := s.TagOf(e)
+		if own.Kind == PoolBegin {
+			if text, err = withOption(text, way); err != nil {
+				return fmt.Errorf("event %d: %w", i, err)
+			}
+		}
+		own.Tag = r.b.Tag(text)
 		return r.b.Add(own)
 	})
 	if err == nil && !r.found {
@@ -76,8 +84,11 @@ func (r *repooler) pool(e *Event) (kept bool, err error) {
 	if !r.found {
 		r.found, r.first = true, e.Arg
 	}
-	if r.way == PoolsMerged {
+	switch r.way {
+	case PoolsMerged:
 		return false, nil
+	case PoolUseOnOOM, PoolNoSplit:
+		return true, nil
 	}
 	switch e.Kind {
 	case PoolBegin:

@@ -52,9 +52,23 @@ f 1
 `, merged)
 }
 
+// TestRepoolAddsOptions adds an option to a pool that has the other one and to one that has it.
+func TestRepoolAddsOptions(t *testing.T) {
+	text := "# name=t\npool begin 4 stream=1 options=no_split\npool begin 5\na 1 100\npool end 4\n"
+	for way, want := range map[string]string{
+		trace.PoolUseOnOOM: "pool begin 4 stream=1 options=use_on_oom,no_split\npool begin 5 options=use_on_oom\n",
+		trace.PoolNoSplit:  "pool begin 4 stream=1 options=no_split\npool begin 5 options=no_split\n",
+	} {
+		got, err := repooled(t, text, way)
+		require.NoError(t, err)
+		require.Equal(t, "# name=t\n# repooled="+way+"\n"+want+"a 1 100\npool end 4\n", got)
+	}
+}
+
 func TestRepoolRefuses(t *testing.T) {
 	for text, want := range map[string][2]string{
-		twoPools:            {"shared", `unknown way "shared" to change pools: did you mean "share"? want one of share, merge`},
+		twoPools: {"shared", `unknown way "shared" to change pools: did you mean "share"? want one of share, merge, ` +
+			`use_on_oom, no_split`},
 		"# name=t\na 1 5\n": {trace.PoolsMerged, "t: the trace has no private pools"},
 		"# name=t\npool begin 1 stream=3\npool begin 2 stream=4\n": {trace.PoolsShared,
 			"t: pools 1 and 2 are open at once and cannot be shared"},

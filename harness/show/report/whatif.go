@@ -209,6 +209,12 @@ func poolLines(line func(label, format string, args ...any), p *whatif.Pools) {
 		line("", "%s if all captures share one", minimum(p.Shared))
 	}
 	line("", "%s if all requests go to the ordinary pool", minimum(p.Merged))
+	if p.Saves(p.OnOOM) {
+		line("", "%s with %s", minimum(p.OnOOM), whatif.PythonOnOOM)
+	}
+	if p.Saves(p.NoSplit) {
+		line("", "%s with %s", minimum(p.NoSplit), whatif.PythonNoSplit)
+	}
 }
 
 // WhatIfSheet returns the table of all settings tried.

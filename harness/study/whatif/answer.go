@@ -73,6 +73,7 @@ type answerWriter struct {
 func AnswerOf(r *Result, pools bool) Answer {
 	t := newAnswerWriter(r, pools)
 	t.write()
+	t.options()
 	t.asleep()
 	t.sure()
 	t.permits()

@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // Pools compares the minima of one setting with other private pools; see [trace.Repool]. A minimum
@@ -18,6 +19,9 @@ type Pools struct {
 	// with one pool for all captures; null also if there is one pool, or several are open at once
 	Shared *device.Size `json:"shared_minimum_bytes"`
 	Merged *device.Size `json:"merged_minimum_bytes"` // with the ordinary pool only
+	// with the option use_on_oom for every recorded pool
+	OnOOM   *device.Size `json:"use_on_oom_minimum_bytes"`
+	NoSplit *device.Size `json:"no_split_minimum_bytes"` // with no_split
 
 	setup setting.Setup // of the setting
 }
@@ -25,7 +29,7 @@ type Pools struct {
 // cachingName is the strategy with the private pools of PyTorch.
 const cachingName = "caching"
 
-// repooledEvents is the most events of a trace whose pools are changed: some thirty replays then
+// repooledEvents is the most events of a trace whose pools are changed: some fifty replays then
 // take a few seconds.
 const repooledEvents = 500_000
 
@@ -60,6 +64,10 @@ func (s *search) repool(w *SurveyedTrace) (*Pools, error) {
 			p.Recorded = row.MinCapacity
 		case trace.PoolsShared:
 			p.Shared = row.MinCapacity
+		case trace.PoolUseOnOOM:
+			p.OnOOM = row.MinCapacity
+		case trace.PoolNoSplit:
+			p.NoSplit = row.MinCapacity
 		default:
 			p.Merged = row.MinCapacity
 		}
@@ -83,3 +91,34 @@ func (s *search) pooledPoint() int {
 	}
 	return best
 }
+
+// Saves reports whether the recorded pools need less with an option, whose minimum is with.
+func (p *Pools) Saves(with *device.Size) bool {
+	return with != nil && (p.Recorded == nil || *with < *p.Recorded)
+}
+
+// options names the options of MemPools with which the recorded pools need less.
+func (t *answerWriter) options() {
+	if t.Pools == nil {
+		return
+	}
+	for _, o := range []struct {
+		python, since, caveat string
+		need                  *device.Size
+	}{
+		{PythonOnOOM, "2.8", " A CUDA graph may not use such a pool: a replay would overwrite what others keep there.",
+			t.Pools.OnOOM},
+		{PythonNoSplit, "2.10", "", t.Pools.NoSplit},
+	} {
+		if t.Pools.Saves(o.need) {
+			t.say("If the private pools are made with %s, in PyTorch from %s on, %s suffice under %s.%s", o.python, o.since,
+				units.Bytes(*o.need), t.Pools.Label, o.caveat)
+		}
+	}
+}
+
+// The lines of Python that make a MemPool with an option.
+const (
+	PythonOnOOM   = "torch.cuda.MemPool(use_on_oom=True)"
+	PythonNoSplit = "torch.cuda.MemPool(no_split=True)"
+)
