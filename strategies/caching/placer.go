@@ -35,9 +35,9 @@ func (t *table) freeBytes(h handle) device.Size {
 }
 
 // CanPlace implements [power.Placer]: whether a block of the pool, stream and kind of the request
-// will serve. That segments which become free go back to the device, which may give others for
-// them, is left out. It costs O(chunks log addresses) with a split size, else O(addresses log
-// addresses) and the blocks of the runs.
+// will serve. Pools with use_on_oom are left out, and that segments which become free go back to
+// the device, which may give others for them. It costs O(chunks log addresses) with a split size,
+// else O(addresses log addresses) and the blocks of the runs.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.plan.promises(a.cfg.Rules, a.cfg.Mended),
