@@ -15,7 +15,7 @@ type Demand struct {
 	// decisions on that device only.
 	Held, Capacity device.Size
 
-	Options power.PoolOptions // those that a private pool has
+	Options power.PoolOptions // options that some private pool has
 
 	Changes bool // the program changes settings; see [power.Configurable]
 }

@@ -23,13 +23,13 @@
 //     of the bound is held, it releases segments of the large pool that have been free for longer
 //     than the average.
 //   - It reserves a segment.
-//   - From 2.11 on: if the request goes to no private pool, it takes a free block of a pool with
-//     use_on_oom, as a lookup there would. The pool with the lowest number comes first.
+//   - Under the rules from 2.11 on: if the request goes to no private pool, it takes a free block
+//     of a pool with use_on_oom, as a lookup there would. The pool with the lowest number is first.
 //   - With max_split_size_mb: it releases unsplittable blocks of the shelf, the smallest block
 //     that suffices alone, otherwise the largest ones until they suffice. Then it reserves again.
 //   - Unless requests are redirected into a private pool: it waits for all pending blocks, releases
 //     all segments without a live block, and reserves for the last time.
-//   - Before 2.11: the pools with use_on_oom come here, last.
+//   - Under the rules of 2.6: the pools with use_on_oom come here, last.
 //
 // # Split and merge
 //
@@ -190,6 +190,8 @@
 //   - a missing colon or comma is an error, also where later versions of the parser overlook it;
 //   - a redirection of one stream counts as a capture in 2.13, also if PyTorch captures no graph
 //     then, as while it warms up its graph trees;
+//   - the rules of 2.11 look into pools with use_on_oom before they release memory, as 2.11 does;
+//     2.10, which has the same rules otherwise, does that last, as 2.9;
 //   - a pool with use_on_oom is passed over without users, or while requests go to it, where the
 //     original ends with an internal error; of several such pools the order is unspecified there;
 //   - a free block that shares its segment is not released as unsplittable after max_split_size_mb

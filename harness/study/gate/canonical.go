@@ -244,8 +244,11 @@ func (r *rewriter) comparePools(a, b *poolState) int {
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(bytesOf(b.blocks), bytesOf(a.blocks)),
 		slices.CompareFunc(a.blocks, b.blocks, r.compareRequests), cmp.Compare(a.closed, b.closed),
-		cmp.Compare(a.releases, b.releases), strings.Compare(r.part.Tags[a.options], r.part.Tags[b.options]))
+		cmp.Compare(a.releases, b.releases), strings.Compare(r.optionsOf(a), r.optionsOf(b)))
 }
+
+// optionsOf returns the text of the options of a pool.
+func (r *rewriter) optionsOf(p *poolState) string { return r.part.TagOf(&trace.Event{Tag: p.options}) }
 
 // addOpening adds the events that restore the state before the work.
 func (r *rewriter) addOpening(plain []*opened, pools []*poolState, rest []trace.Event) error {

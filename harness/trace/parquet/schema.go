@@ -55,7 +55,7 @@ type row struct {
 	Hint   string `parquet:"hint,dict" doc:"end of the arena: low, high or empty"`
 	Arg    uint64 `parquet:"arg,dict" doc:"number that belongs to the kind: pool, frontier, address, count; of an alloc, the frontier below which its memory must have been freed"`
 	Time   int64  `parquet:"time_ns,delta" doc:"nanoseconds since the start of the trace, which never decrease; -1 is not known"`
-	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark, or empty"`
+	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark, the options of a pool-begin, or empty"`
 }
 
 // originRow is the row of a trace with sites or threads.
