@@ -57,7 +57,9 @@ ends in .parquet, and text, which is made to be read and edited by hand, if it e
 The format minimalloc has only lifetimes and sizes. An event that another format cannot hold is an error.
 
 With --pools share every request of a private pool goes to the pool that was begun first; with --pools merge it goes to
-the ordinary pool. --pools use_on_oom or no_split gives every pool that option of torch.cuda.MemPool.`,
+the ordinary pool. --pools largest-first also moves the captures of graphs: the one that needs the most comes first.
+--pools prime requests its need in the shared pool before the first capture, and frees it at once. --pools use_on_oom or
+no_split gives every pool that option of torch.cuda.MemPool.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := argument(args[1]).check(args[0]); err != nil {
@@ -84,7 +86,8 @@ the ordinary pool. --pools use_on_oom or no_split gives every pool that option o
 	addSource(c, &source)
 	c.Flags().StringVar(&to, "to", "", toUsage)
 	c.Flags().StringVar(&pools, "pools", "", "change the private pools: share one among all, merge them into the "+
-		"ordinary pool, or add the option use_on_oom or no_split")
+		"ordinary pool, share one with the captures largest-first, prime it for them, or add the option use_on_oom or "+
+		"no_split")
 	return c
 }
 

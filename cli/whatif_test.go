@@ -242,7 +242,10 @@ private pools    240.00 MiB suffice with the recorded ones, under caching
                  150.00 MiB if all captures share one
                  150.00 MiB if all requests go to the ordinary pool
 `)
-	for way, want := range map[string]string{"share": "pool begin 1 stream=1", "merge": "a 21 "} {
+	for way, want := range map[string]string{
+		"share": "pool begin 1 stream=1", "merge": "a 21 ",
+		"prime": "pool begin 1\na 5 125829120 stream=1\nf 5\npool end 1\n",
+	} {
 		out := filepath.Join(t.TempDir(), "o.trace")
 		succeed(t, "trace", "convert", "--pools", way, file, out)
 		text, err := os.ReadFile(out)
@@ -252,6 +255,6 @@ private pools    240.00 MiB suffice with the recorded ones, under caching
 	}
 	status, _, stderr := command(t, "trace", "convert", "--pools", "halve", file, "-")
 	require.Equal(t, exitTrouble, status)
-	require.Equal(t, "vramyard: --pools: unknown way \"halve\" to change pools: want one of share, merge, use_on_oom, "+
-		"no_split\n", stderr)
+	require.Equal(t, "vramyard: --pools: unknown way \"halve\" to change pools: want one of share, merge, "+
+		"largest-first, prime, use_on_oom, no_split\n", stderr)
 }

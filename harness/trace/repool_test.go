@@ -68,7 +68,7 @@ func TestRepoolAddsOptions(t *testing.T) {
 func TestRepoolRefuses(t *testing.T) {
 	for text, want := range map[string][2]string{
 		twoPools: {"shared", `unknown way "shared" to change pools: did you mean "share"? want one of share, merge, ` +
-			`use_on_oom, no_split`},
+			`largest-first, prime, use_on_oom, no_split`},
 		"# name=t\na 1 5\n": {trace.PoolsMerged, "t: the trace has no private pools"},
 		"# name=t\npool begin 1 stream=3\npool begin 2 stream=4\n": {trace.PoolsShared,
 			"t: pools 1 and 2 are open at once and cannot be shared"},

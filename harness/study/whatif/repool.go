@@ -41,7 +41,7 @@ func (s *search) repool(w *SurveyedTrace) (*Pools, error) {
 		return nil, nil
 	}
 	p := &Pools{Label: s.Runs[i].Label, setup: s.Runs[i].setup}
-	for _, way := range append([]string{""}, trace.PoolWays()...) {
+	for _, way := range []string{"", trace.PoolsShared, trace.PoolsMerged} {
 		changed := s.trace
 		if way != "" {
 			t, err := trace.Repool(w, way)
