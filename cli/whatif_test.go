@@ -240,6 +240,7 @@ func TestWhatifComparesPools(t *testing.T) {
 	require.Contains(t, succeed(t, "whatif", "--grid", grid, file), `
 private pools    240.00 MiB suffice with the recorded ones, under caching
                  150.00 MiB if all captures share one
+                 150.00 MiB if all share one, in which 120.00 MiB are allocated first
                  150.00 MiB if all requests go to the ordinary pool
 `)
 	for way, want := range map[string]string{

@@ -42,8 +42,8 @@ func capture(m *requests.Maker, sizes []device.Size) {
 	)
 	m.Mark("start")
 	m.Alloc(static, "weights and kv_cache")
-	inPool(m, 1, func() {
-		for _, batch := range sizes {
+	for _, batch := range sizes {
+		inPool(m, 1, func() {
 			m.Mark("capture %d", uint64(batch))
 			var hidden []requests.Tensor
 			for range tensors {
@@ -51,8 +51,8 @@ func capture(m *requests.Maker, sizes []device.Size) {
 			}
 			m.AllocOn(1, batch*output, "output")
 			m.Free(hidden...)
-		}
-	})
+		})
+	}
 }
 
 // batches returns the batch sizes that are captured, the smallest first.

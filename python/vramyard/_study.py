@@ -46,7 +46,7 @@ class Answer(Result):
 
     @property
     def kind(self) -> str:
-        """The kind of the answer: carried, setting, strategy, none, too-little, no-card, releases, cannot-tell (docs/whatif.md)."""
+        """The kind of the answer: carried, setting, pools, strategy, none, too-little, no-card, releases, cannot-tell (docs/whatif.md)."""
         return str(self.json["answer"]["verdict"])
 
     @property

@@ -44,7 +44,7 @@ func WhatIf(w io.Writer, r *whatif.Result) error {
 // answerText writes the answer with its accuracy, and the heap of a file that cannot answer.
 func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) error {
 	first := len(r.Answer.Text) // number of sentences before the exports
-	if r.Answer.Verdict == whatif.Setting {
+	if v := r.Answer.Verdict; v == whatif.Setting || v == whatif.Pooling {
 		first = 1
 	}
 	var answer strings.Builder
@@ -207,6 +207,12 @@ func poolLines(line func(label, format string, args ...any), p *whatif.Pools) {
 	line("private pools", "%s suffice with the recorded ones, under %s", minimum(p.Recorded), p.Label)
 	if p.Shared != nil {
 		line("", "%s if all captures share one", minimum(p.Shared))
+	}
+	if p.LargestFirst != nil {
+		line("", "%s if all captures share one, the largest first", units.Bytes(*p.LargestFirst))
+	}
+	if p.Primed != nil {
+		line("", "%s if all share one, in which %s are allocated first", units.Bytes(*p.Primed), units.Bytes(p.Priming))
 	}
 	line("", "%s if all requests go to the ordinary pool", minimum(p.Merged))
 	if p.Saves(p.OnOOM) {

@@ -21,6 +21,7 @@ const (
 	TooLittle Verdict = "too-little" // the live bytes alone exceed the card
 	Carried   Verdict = "carried"    // the recorded settings complete the run in the replay
 	Setting   Verdict = "setting"    // another setting of the framework completes it
+	Pooling   Verdict = "pools"      // only other private pools than the recorded ones complete it
 	Strategy  Verdict = "strategy"   // only allocators that the framework cannot select complete it
 	None      Verdict = "none"       // nothing tried completes it
 	NoCard    Verdict = "no-card"    // the card is unknown
@@ -65,6 +66,7 @@ type answerWriter struct {
 	recorded *Point            // nil: the recorded settings are unknown
 	chosen   *Point            // the recommended one, or nil
 	card     string            // last card mentioned
+	repooled string            // way to change private pools that is named, or ""
 	a        Answer
 }
 
@@ -142,6 +144,9 @@ func (t *answerWriter) write() {
 			t.a.Verdict = Strategy
 		}
 		t.setting(t.best(first(completes)), t.least(completes))
+	case t.bestPools(completes) != nil:
+		t.a.Verdict = Pooling
+		t.pooling(t.bestPools(completes), completes)
 	case t.best(completes) != nil:
 		t.a.Verdict = Strategy
 		b := t.best(completes)
@@ -167,6 +172,7 @@ func (t *answerWriter) write() {
 		}
 		t.howSmall(t.best(first(known)), t.least(known))
 	}
+	t.pooled()
 	t.constrain(first)
 }
 

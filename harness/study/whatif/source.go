@@ -19,12 +19,17 @@ type SurveyedTrace struct {
 	Empty    bool           // there are no requests after the start
 	Streams  int            // streams with requests
 	Marks    []string       // texts of the marks, sorted
+	Pools    int            // private pools to which requests are redirected
+	Captures int            // redirections of one stream, as by captures of graphs
+	MemPools bool           // there are redirections of all streams, as by MemPools
+	// a pool is begun before anything else, as for its blocks that were live when a history began
+	PoolFirst bool
 }
 
 // Survey surveys a trace. It reads the trace once.
 func Survey(src trace.Source) (*SurveyedTrace, error) {
 	s := surveyor{w: &SurveyedTrace{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{},
-		marks: map[string]struct{}{}}
+		marks: map[string]struct{}{}, pools: map[uint64]struct{}{}}
 	if err := src.Batches(s.take); err != nil {
 		return nil, err
 	}
@@ -34,7 +39,7 @@ func Survey(src trace.Source) (*SurveyedTrace, error) {
 		w.Demand.Sizes = append(w.Demand.Sizes, n)
 	}
 	slices.Sort(w.Demand.Sizes)
-	w.Streams, w.Marks = len(s.streams), slices.Sorted(maps.Keys(s.marks))
+	w.Streams, w.Marks, w.Pools = len(s.streams), slices.Sorted(maps.Keys(s.marks)), len(s.pools)
 	return w, nil
 }
 
@@ -44,9 +49,11 @@ type surveyor struct {
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
 	marks   map[string]struct{}
+	pools   map[uint64]struct{}
 	size    device.Size   // of the last request
 	stream  device.Stream // of the last request
 	covered trace.Coverage
+	started bool // there was an event other than trace.LiveAtStart
 }
 
 func (s *surveyor) take(events []trace.Event) error {
@@ -54,6 +61,9 @@ func (s *surveyor) take(events []trace.Event) error {
 		e := &events[i]
 		s.w.Refusals.Step(e)
 		s.covered.Step(e)
+		if e.Kind != trace.LiveAtStart && !s.started {
+			s.started, s.w.PoolFirst = true, e.Kind == trace.PoolBegin
+		}
 		switch e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
 			s.request(e)
@@ -68,6 +78,12 @@ func (s *surveyor) take(events []trace.Event) error {
 			}
 			all := &s.w.Demand.Options
 			all.UseOnOOM, all.NoSplit = all.UseOnOOM || o.UseOnOOM, all.NoSplit || o.NoSplit
+			s.pools[e.Arg] = struct{}{}
+			if e.Stream == trace.AllStreams {
+				s.w.MemPools = true
+			} else {
+				s.w.Captures++
+			}
 		case trace.Poll:
 			s.w.Demand.Polls = true
 		case trace.Mark:

@@ -42,6 +42,7 @@ func (t *answerWriter) sure() {
 		add("Private pools (CUDA graphs) are replayed. Strategies without private pools share their memory, so a graph " +
 			"may need more than they show.")
 	}
+	t.hypothetical(add)
 	if r.Streams > 1 {
 		add("%d streams request memory. The recording shows which blocks they share only by the time "+
 			"a free completed.", r.Streams)
