@@ -271,6 +271,7 @@ func (f *File) Batches(yield func([]trace.Event) error) error {
 // Trace loads the whole trace into memory.
 func (f *File) Trace() (*trace.Trace, error) {
 	b := trace.NewBuilderWithin(f.memory, f.head.Header)
+	b.Grow(f.head.Events)
 	err := f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
 			e := &events[i]

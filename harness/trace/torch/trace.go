@@ -59,7 +59,6 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 		}
 	}
 	m.b = trace.NewBuilderWithin(memory, trace.Header{Format: Format})
-	m.b.Grow(m.events())
 	for _, a := range s.Annotations {
 		if a.Device == c.Device.Ordinal {
 			m.marks = append(m.marks, a)
@@ -70,6 +69,7 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 		c.Report.addFinding(markUnplaced, -1, 0)
 		m.marks = nil
 	}
+	m.b.Grow(m.events())
 	if err := m.addOpening(); err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 	return t, nil
 }
 
-// events returns the number of events of the trace without marks.
+// events returns the number of events of the trace, without private pools.
 func (m *traceMaker) events() int {
-	n := len(m.Opening) + len(m.Endings) + len(m.Pending)
+	n := len(m.Opening) + len(m.Endings) + len(m.Pending) + len(m.marks)
 	for _, o := range m.Opening {
 		if o.Pending {
 			n++
