@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
@@ -112,6 +113,7 @@ func recordedAllocator(
 		a.setup, err = c.Lookup("async:keep", nil)
 		return a, err
 	}
+	history := sync.OnceValues(func() (*verify.History, error) { return historyOf(timeline) })
 	for _, rules := range rulesOf(release) {
 		settings.Rules = rules
 		config, err := json.Marshal(settings)
@@ -129,7 +131,7 @@ func recordedAllocator(
 		if err != nil {
 			return a, err
 		}
-		judged, err := judge(timeline, target)
+		judged, err := judge(history, target)
 		if err != nil {
 			return a, err
 		}
@@ -189,7 +191,16 @@ func underRules(c setting.Catalogue, grid []setting.Setup, recorded setting.Setu
 }
 
 // judge verifies a strategy against a recording. The result is nil without a recording.
-func judge(timeline *torch.Timeline, target *verify.Target) (*verify.Result, error) {
+func judge(history func() (*verify.History, error), target *verify.Target) (*verify.Result, error) {
+	h, err := history()
+	if h == nil || err != nil {
+		return nil, err
+	}
+	return verify.Run(h, target)
+}
+
+// historyOf returns the history of a snapshot, nil if it has no allocations to predict.
+func historyOf(timeline *torch.Timeline) (*verify.History, error) {
 	if timeline == nil {
 		return nil, nil
 	}
@@ -197,8 +208,5 @@ func judge(timeline *torch.Timeline, target *verify.Target) (*verify.Result, err
 	if errors.Is(err, verify.ErrNoHistory) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return verify.Run(h, target)
+	return h, err
 }

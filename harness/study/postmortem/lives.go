@@ -27,18 +27,9 @@ type life struct {
 
 func (r *Recording) livesAt(entry int) *lives {
 	l := &lives{of: torch.NewFrames(r.Snapshot), at: map[uint64]uint64{}}
-	stacks := map[uint64]uint32{}
-	for i := range r.Timeline.Device.Segments {
-		for _, b := range r.Timeline.Device.Segments[i].Blocks {
-			stacks[b.Addr] = b.Stack
-		}
-	}
-	for _, o := range r.Timeline.Opening {
-		x := life{addr: o.Addr, born: -1, wait: o.Pending}
-		if o.Granted != 0 {
-			x.call = stacks[o.Addr] // it lives to the end
-		}
-		l.begin(x)
+	calls := r.openingCalls()
+	for i, o := range r.Timeline.Opening {
+		l.begin(life{addr: o.Addr, born: -1, call: calls[i], wait: o.Pending})
 	}
 	endings := r.Timeline.Endings
 	for i, s := range r.Timeline.Steps[:entry] {
@@ -57,6 +48,24 @@ func (r *Recording) livesAt(entry int) *lives {
 		}
 	}
 	return l
+}
+
+// openingCalls returns the stack index of each allocation from before the first entry, 0 if it is
+// unknown.
+func (r *Recording) openingCalls() []uint32 {
+	stacks := map[uint64]uint32{}
+	for i := range r.Timeline.Device.Segments {
+		for _, b := range r.Timeline.Device.Segments[i].Blocks {
+			stacks[b.Addr] = b.Stack
+		}
+	}
+	calls := make([]uint32, len(r.Timeline.Opening), len(r.Timeline.Opening)+r.Timeline.Report.Allocs)
+	for i, o := range r.Timeline.Opening {
+		if o.Granted != 0 {
+			calls[i] = stacks[o.Addr] // it lives to the end
+		}
+	}
+	return calls
 }
 
 func (l *lives) begin(x life) {

@@ -17,8 +17,11 @@ type Stacks struct {
 func (r *Recording) Stacks() *Stacks {
 	s := &Stacks{of: torch.Snapshot{Strings: r.Snapshot.Strings, Frames: r.Snapshot.Frames, Calls: r.Snapshot.Calls}}
 	s.frames = torch.NewFrames(&s.of)
-	for _, x := range r.livesAt(len(r.Timeline.Steps)).all {
-		s.calls = append(s.calls, x.call)
+	s.calls = r.openingCalls()
+	for i, step := range r.Timeline.Steps {
+		if step == torch.Alloc { // IDs are assigned in this order
+			s.calls = append(s.calls, r.Timeline.Device.History.At(i).Stack)
+		}
 	}
 	return s
 }

@@ -35,6 +35,13 @@ type block struct {
 	size      device.Size // granted bytes; 0: unknown
 }
 
+// impossible is the error of an impossible step, formatted on demand: a recording of another heap
+// has one per step, of which only the first is shown.
+type impossible func() string
+
+// Error implements error.
+func (e impossible) Error() string { return e() }
+
 // layout is the recorded heap at one moment. It rejects impossible steps.
 type layout struct {
 	segments index.AddrList[segment]
@@ -125,7 +132,9 @@ func (l *layout) place(a device.Addr, b block) (index.AddrPos, error) {
 		ok = a.Sub(s.Addr) < s.Value.size && b.requested <= s.Value.size-a.Sub(s.Addr)
 	}
 	if !ok {
-		return where, fmt.Errorf("allocation %d of %v at %v lies in no segment", b.id, b.requested, a)
+		return where, impossible(func() string {
+			return fmt.Sprintf("allocation %d of %v at %v lies in no segment", b.id, b.requested, a)
+		})
 	}
 	p, found := l.blocks.Search(a)
 	other, some := l.blocks.Below(p)
@@ -137,8 +146,10 @@ func (l *layout) place(a device.Addr, b block) (index.AddrPos, error) {
 		overlaps = other.Addr < a.Add(b.requested)
 	}
 	if overlaps {
-		return where, fmt.Errorf("allocation %d of %v at %v overlaps allocation %d at %v",
-			b.id, b.requested, a, other.Value.id, other.Addr)
+		return where, impossible(func() string {
+			return fmt.Sprintf("allocation %d of %v at %v overlaps allocation %d at %v", b.id, b.requested, a, other.Value.id,
+				other.Addr)
+		})
 	}
 	l.blocks.Insert(p, index.AddrEntry[block]{Addr: a, Value: b})
 	return where, nil
@@ -162,7 +173,7 @@ func (l *layout) poolUnknownAt(a device.Addr) bool {
 func (l *layout) drop(a device.Addr) error {
 	p, found := l.blocks.Search(a)
 	if !found {
-		return fmt.Errorf("no block is live at %v", a)
+		return impossible(func() string { return fmt.Sprintf("no block is live at %v", a) })
 	}
 	l.blocks.Delete(p)
 	return nil

@@ -111,14 +111,14 @@ func (r *run) steps(steps []Step) error {
 func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	for _, s := range h.Segments {
 		if err := r.layout.addSegment(s); err != nil {
-			r.inconsistent(fmt.Errorf("opening state: %w", err))
+			r.inconsistent(openingState, err)
 			continue
 		}
 		segments = append(segments, s)
 	}
 	for _, b := range h.Blocks {
 		if err := r.layout.addOpening(b); err != nil {
-			r.inconsistent(fmt.Errorf("opening state: %w", err))
+			r.inconsistent(openingState, err)
 			continue
 		}
 		blocks = append(blocks, b)
@@ -126,9 +126,16 @@ func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	return segments, blocks
 }
 
-func (r *run) inconsistent(err error) {
+// openingState is the number of the event for the opening state.
+const openingState = -1
+
+func (r *run) inconsistent(event int, err error) {
 	if r.res.Inconsistent == 0 {
-		r.res.FirstInconsistency = err.Error()
+		place := "opening state"
+		if event != openingState {
+			place = fmt.Sprintf("event %d", event)
+		}
+		r.res.FirstInconsistency = fmt.Sprintf("%s: %v", place, err)
 	}
 	r.res.Inconsistent++
 }
@@ -139,10 +146,10 @@ func (r *run) survey(h *History) *History {
 	r.layout = &layout{}
 	l, kept := r.layout, *h
 	kept.Segments, kept.Blocks = r.enter(h)
-	kept.Steps = make([]Step, 0, len(h.Steps))
+	kept.Steps = nil
 	r.ranges.lows = l.spans.bases()
 	r.res.Recorded = l.held
-	for _, s := range h.Steps {
+	for i, s := range h.Steps {
 		if s.Kind == Alloc {
 			r.res.Allocs++
 			if at, size, ok := l.settle(s.Addr, r.t); ok {
@@ -150,10 +157,14 @@ func (r *run) survey(h *History) *History {
 			}
 		}
 		if err := l.apply(s, 0); err != nil {
-			r.inconsistent(fmt.Errorf("event %d: %w", s.Event, err))
+			r.inconsistent(s.Event, err)
 			continue
 		}
-		kept.Steps = append(kept.Steps, s)
+		if len(kept.Steps) == i { // all are possible so far: share them
+			kept.Steps = h.Steps[: i+1 : i+1]
+		} else {
+			kept.Steps = append(kept.Steps, s)
+		}
 		if s.Kind == SegmentAlloc || s.Kind == SegmentMap {
 			r.res.Segments++
 			l.spans.lower(r.ranges.lows)

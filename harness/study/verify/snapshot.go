@@ -35,6 +35,13 @@ func FromTimeline(c *torch.Timeline) (*History, error) {
 		f.addrs = append(f.addrs, device.Addr(o.Addr))
 	}
 	slices.SortFunc(f.h.Blocks, func(a, b Block) int { return cmp.Compare(a.Addr, b.Addr) })
+	n := len(c.Traffic) + len(c.Endings)
+	for _, s := range c.Steps {
+		if s == torch.Alloc || s == torch.Free || s == torch.Completed {
+			n++
+		}
+	}
+	f.h.Steps, f.addrs = make([]Step, 0, n), slices.Grow(f.addrs, c.Report.Allocs)
 	err := f.steps()
 	return &f.h, err
 }
