@@ -16,7 +16,10 @@ type ref struct {
 }
 
 // arena is the binary data of a page: little-endian arrays, each aligned to 8 bytes.
-type arena struct{ data []byte }
+type arena struct {
+	data []byte
+	fast bool // the page stays on this machine: compress quickly
+}
 
 func (a *arena) begin(kind string, count int) *ref {
 	for len(a.data)%8 != 0 {
@@ -48,9 +51,16 @@ func (a *arena) f32(v []float64) *ref {
 
 // text returns the data gzipped and in base64. It is deterministic.
 func (a *arena) text() (string, error) {
+	level := gzip.DefaultCompression
+	if a.fast {
+		level = gzip.BestSpeed
+	}
 	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	_, err := z.Write(a.data)
+	z, err := gzip.NewWriterLevel(&packed, level)
+	if err != nil {
+		return "", err
+	}
+	_, err = z.Write(a.data)
 	err = errors.Join(err, z.Close())
 	return base64.StdEncoding.EncodeToString(packed.Bytes()), err
 }

@@ -26,6 +26,7 @@ type collector struct {
 	held       spans
 	reserved   topK[ReservedRange]
 	rects      topK[Rect]
+	rect       Rect // argument of Options.Each
 	notes      []note
 	freeNotes  []int // free indices of notes
 	sampleMask int   // an event is sampled if its number has none of these bits
@@ -64,8 +65,9 @@ func (r *collector) reclaimed(event int, b *follow.Block) {
 }
 
 func (r *collector) keep(rect Rect) {
+	r.rect = rect // a local variable would escape to the heap for each block
 	if r.o.Each != nil {
-		r.o.Each(&rect)
+		r.o.Each(&r.rect)
 	}
 	r.rects.add(rect, rect.weight(r.trace.Grid.Events))
 }

@@ -181,7 +181,7 @@ func Write(w io.Writer, r *Report) error {
 }
 
 func render(r *Report, traces []Traced) ([]byte, error) {
-	e := &encoder{}
+	e := &encoder{arena: arena{fast: r.Live}}
 	drawn := make([]object, len(traces))
 	for i := range traces {
 		drawn[i] = e.trace(&traces[i])

@@ -154,13 +154,15 @@ func (s *scan) stream(of device.Stream) {
 
 // begin starts counting the byte-events of an allocation's tag.
 func (s *scan) begin(e *trace.Event) {
-	if n := int(e.Slot) + 1 - len(s.live); n > 0 {
-		s.live = append(s.live, make([]birth, n)...)
+	if int(e.Slot) < len(s.live) {
+		s.end(e.Slot)
 	}
-	s.end(e.Slot)
 	text := s.src.TagOf(e)
 	if text == "" {
 		return
+	}
+	if n := int(e.Slot) + 1 - len(s.live); n > 0 {
+		s.live = append(s.live, make([]birth, n)...)
 	}
 	w := s.weights[text]
 	if w == nil {

@@ -41,6 +41,9 @@ type Writer struct {
 	chunks []chunk
 	blocks uint64
 	err    error
+
+	order []*Rect // buffers of flush
+	text  []byte
 }
 
 // NewWriter returns a writer for the blocks of a trace with the given number of events.
@@ -75,13 +78,19 @@ func (w *Writer) flush(k int) {
 	if len(list) == 0 {
 		return
 	}
-	slices.SortFunc(list, func(a, b Rect) int {
-		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
-	})
-	c := chunk{Offset: w.at, Count: uint32(len(list)), Born: Never, Low: 1<<64 - 1, Size: uint64(list[0].Size)}
-	var text []byte
+	order := w.order[:0]
 	for i := range list {
-		r := &list[i]
+		order = append(order, &list[i])
+	}
+	slices.SortFunc(order, func(a, b *Rect) int {
+		if a.Size != b.Size {
+			return cmp.Compare(b.Size, a.Size)
+		}
+		return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
+	})
+	c := chunk{Offset: w.at, Count: uint32(len(list)), Born: Never, Low: 1<<64 - 1, Size: uint64(order[0].Size)}
+	text := w.text[:0]
+	for _, r := range order {
 		dies := min(r.Reclaimed, w.events)
 		c.Born, c.Died, c.Longest = min(c.Born, r.Born), max(c.Died, dies), max(c.Longest, dies-r.Born)
 		c.Low, c.End = min(c.Low, uint64(r.Addr)), max(c.End, uint64(r.Addr)+uint64(r.Size))
@@ -89,7 +98,7 @@ func (w *Writer) flush(k int) {
 	}
 	w.write(text)
 	w.chunks = append(w.chunks, c)
-	w.bands[k] = list[:0]
+	w.bands[k], w.order, w.text = list[:0], order, text
 }
 
 // appendRect encodes a block.
