@@ -15,7 +15,7 @@ out=$(cd "$1" && pwd)
 cd "$(dirname "$0")/.."
 
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) # of the files in the wheel
-export SOURCE_DATE_EPOCH GOFLAGS="-trimpath -buildvcs=true"
+export SOURCE_DATE_EPOCH GOFLAGS="-trimpath -buildvcs=true -gcflags=all=-dwarf=false" # -s below drops DWARF
 umask 022
 system=$(go env GOOS) arch=$(go env GOARCH)
 bin=$(mktemp -d)
