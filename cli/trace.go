@@ -47,8 +47,8 @@ func newTraceConvert() *cobra.Command {
 	var to, pools string
 	var source formats.Options
 	c := &cobra.Command{
-		Use:   "convert TRACE OUT",
-		Short: "Convert a trace to another format",
+		Use:   "convert TRACE... OUT",
+		Short: "Convert a trace to another format, or join snapshots of one run",
 		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
 ends in .parquet, and text, which is made to be read and edited by hand, if it ends in .trace or
@@ -56,20 +56,27 @@ ends in .parquet, and text, which is made to be read and edited by hand, if it e
 
 The format minimalloc has only lifetimes and sizes. An event that another format cannot hold is an error.
 
+Several TRACEs are memory snapshots that one process of PyTorch wrote while it ran, in any order. They are joined: OUT has
+each request once, and a conf line where the recorded settings of the allocator differ. Each snapshot must begin before
+the previous one ends. docs/traces.md says more; the ranks of a run are for "vramyard fleet".
+
 With --pools share every request of a private pool goes to the pool that was begun first; with --pools merge it goes to
 the ordinary pool. --pools largest-first also moves the captures of graphs: the one that needs the most comes first.
 --pools prime requests its need in the shared pool before the first capture, and frees it at once. --pools use_on_oom or
 no_split gives every pool that option of torch.cuda.MemPool.`,
-		Args: cobra.ExactArgs(2),
+		Example: "  vramyard trace convert run.pickle run.trace\n" +
+			"  vramyard trace convert loading.pickle serving.pickle run.trace",
+		Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := argument(args[1]).check(args[0]); err != nil {
+			in, out := args[:len(args)-1], args[len(args)-1]
+			if err := argument(out).check(in...); err != nil {
 				return err
 			}
-			form, err := traceForm(to, args[1])
+			form, err := traceForm(to, out)
 			if err != nil {
 				return err
 			}
-			t, err := openSource(args[0], reading(cmd, args[0], source), cmd.InOrStdin())
+			t, err := openJoined(cmd, in, source)
 			if err == nil && cmd.Flags().Changed("pools") {
 				if t, err = trace.Repool(t, pools); err != nil {
 					err = flagError("pools", err)
@@ -78,7 +85,7 @@ no_split gives every pool that option of torch.cuda.MemPool.`,
 			if err != nil {
 				return err
 			}
-			return fileio.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error {
+			return fileio.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error {
 				return form.Write(w, walking(cmd, "writing", t))
 			})
 		},
@@ -89,6 +96,19 @@ no_split gives every pool that option of torch.cuda.MemPool.`,
 		"ordinary pool, share one with the captures largest-first, prime it for them, or add the option use_on_oom or "+
 		"no_split")
 	return c
+}
+
+// openJoined opens a trace, or joins several snapshots of one run.
+func openJoined(cmd *cobra.Command, paths []string, o formats.Options) (trace.Source, error) {
+	if len(paths) == 1 {
+		return openSource(paths[0], reading(cmd, paths[0], o), cmd.InOrStdin())
+	}
+	if o.Dialect != "" {
+		return nil, flagError("dialect", errors.New("only snapshots of PyTorch can be joined"))
+	}
+	collectWithin(o.Memory)
+	o.Watch = begin(cmd, stage{what: fmt.Sprintf("reading %d snapshots", len(paths)), unit: "bytes"}).reached
+	return formats.Join(paths, o)
 }
 
 // errPacked means that a compressed format cannot be compressed again.

@@ -201,6 +201,12 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		return nil, noPart(name, o.Part, f.Name)
 	}
 	t, err := f.Read(in)
+	return f.complete(name, t, err)
+}
+
+// complete returns the outcome of reading a file of a format, with the header that all its files
+// have, or with the name of the file in the error.
+func (f *Format) complete(name string, t *trace.Trace, err error) (*trace.Trace, error) {
 	if several, ok := errors.AsType[*trace.PartsError](err); ok {
 		several.Name, several.Format = trace.BaseName(name), f.Name
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -53,6 +54,14 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 //
 // Errors: as [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
+	return readOnly(r, name, o, budget.New(o.Memory), readWhole)
+}
+
+// readOnly reads a file with a function, if it is a snapshot.
+func readOnly(
+	r io.Reader, name string, o Options, memory *budget.Budget,
+	read func(*Input, *budget.Budget) (*torch.Snapshot, error),
+) (*torch.Snapshot, trace.Header, error) {
 	plain, err := fileio.NewReader(o.withProgress(r))
 	if err != nil {
 		return nil, trace.Header{}, trace.FileError(name, err)
@@ -68,12 +77,54 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.H
 	}
 	var s *torch.Snapshot
 	if err == nil {
-		s, err = readWhole(in, budget.New(o.Memory))
+		s, err = read(in, memory)
 	}
 	if err != nil {
 		return nil, trace.Header{}, trace.FileError(name, err)
 	}
 	return s, in.header(torch.Format), nil
+}
+
+// unknownChange is listed under [trace.AbsentKey] of a joined trace.
+const unknownChange = "when the settings changed between two files (placed at the end of the earlier one), and " +
+	"changes that were undone between two files"
+
+// Join reads PyTorch snapshots of one process, in any order, and returns the trace of their joined
+// history; see [torch.Join]. The header has the name of the earliest file, and under "joined" all
+// names. Memory bounds all files together.
+//
+// Errors: as [Read] for a snapshot; ErrNoSnapshot; as [torch.Join].
+func Join(paths []string, o Options) (*trace.Trace, error) {
+	memory := budget.New(o.Memory)
+	var files []torch.File
+	sums := map[*torch.Snapshot]string{}
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, trace.FileError(path, err)
+		}
+		s, h, err := readOnly(f, path, o, memory, func(in *Input, m *budget.Budget) (*torch.Snapshot, error) {
+			return torch.Read(in, m)
+		})
+		f.Close() // read only: no error matters
+		if err != nil {
+			return nil, err
+		}
+		files, sums[s] = append(files, torch.File{Name: path, Snapshot: s}), h.Hash
+	}
+	s, err := torch.Join(files, memory)
+	if err != nil {
+		return nil, err
+	}
+	in := &Input{Options: o, Name: files[0].Name, sum: sha256.New(), budget: memory}
+	var names []string
+	for _, f := range files {
+		in.sum.Write([]byte(sums[f.Snapshot]))
+		names = append(names, trace.BaseName(f.Name))
+	}
+	joined := trace.Pair{Key: "joined", Value: strings.Join(names, ", ")}
+	t, err := snapshotTrace(in, s, []trace.Pair{joined}, unknownChange)
+	return snapshotFormat.complete(in.Name, t, err)
 }
 
 // readWhole reads a snapshot and charges the memory that callers derive from its entries.
@@ -91,13 +142,17 @@ func readWhole(in *Input, memory *budget.Budget) (*torch.Snapshot, error) {
 	return s, nil
 }
 
-// readSnapshot reads the trace of a device: the selected one, or the only one with a history, or
-// the only one.
 func readSnapshot(in *Input) (*trace.Trace, error) {
 	s, err := torch.Read(in, in.budget)
 	if err != nil {
 		return nil, err
 	}
+	return snapshotTrace(in, s, nil)
+}
+
+// snapshotTrace returns the trace of a device: the selected one, or the only one with a history, or
+// the only one. The header begins with first and lists also the unknown facts.
+func snapshotTrace(in *Input, s *torch.Snapshot, first []trace.Pair, unknown ...string) (*trace.Trace, error) {
 	results, err := torch.TracesWithin(s, in.budget)
 	if err != nil {
 		return nil, err
@@ -115,8 +170,9 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 	}
 	r := results[chosen]
 	h := in.header(torch.Format)
-	h.Meta = append(leftOut(parts[chosen].Name, rest), r.Trace.Header.Meta...)
-	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
+	h.Meta = append(append(first, leftOut(parts[chosen].Name, rest)...), r.Trace.Header.Meta...)
+	unknown = append(r.Report.Unknown, unknown...)
+	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(unknown, "; ")})
 	r.Trace.Header = h
 	if in.Snapshot != nil {
 		in.Snapshot(s, r.Timeline)

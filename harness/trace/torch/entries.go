@@ -11,7 +11,7 @@ type Entry struct {
 	Addr, Size uint64 // first byte, bytes; for ActionOOM: bytes free on the device, rounded request
 	Time       int64  // microseconds, or NoTime
 	Stack      uint32 // index of a stack
-	Category   uint32 // index of a string set by a profiler; 0 without one
+	Category   uint32 // index of a string set by a profiler, 0 without one; for ActionConf: into History.Confs
 	Stream     uint16 // index into History.Streams
 	Pool       uint16 // index into History.Pools, if the file has pools
 	Action     Action // what happened
@@ -32,6 +32,7 @@ const pageRows = 1024
 type History struct {
 	Streams []int64     // handles of streams as in the file, by first appearance; 0 is the default stream
 	Pools   [][2]uint64 // private pools by first appearance; {0, 0} is the default pool; nil if the file has none
+	Confs   []string    // settings of the entries [ActionConf], in order
 
 	pages  []*page
 	tail   []Entry // the entries after the last page
@@ -62,7 +63,7 @@ func (h *History) At(i int) Entry {
 	}
 }
 
-// Append adds an entry at the end. The caller fills Streams and Pools.
+// Append adds an entry at the end. The caller fills Streams, Pools and Confs.
 func (h *History) Append(e Entry) {
 	if len(h.tail) == cap(h.tail) { // small histories stay small; growing by halves would leave more garbage
 		h.tail = append(make([]Entry, 0, min(16+len(h.tail)*pageRows, pageRows)), h.tail...)
@@ -78,7 +79,19 @@ func (h *History) Append(e Entry) {
 // unpackedBytes returns the memory of everything except packed entries.
 func (h *History) unpackedBytes() int {
 	const entry, itself = 40, 160 // including the rounding of the heap
-	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + cap(h.Pools)*16
+	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + (cap(h.Pools)+cap(h.Confs))*16
+}
+
+// AppendConf adds an entry [ActionConf].
+func (h *History) AppendConf(settings string, stream uint16, time int64) {
+	e := Entry{Action: ActionConf, Stream: stream, Time: time}
+	h.addConf(&e, settings)
+	h.Append(e)
+}
+
+// addConf adds the settings of an entry that is about to be appended.
+func (h *History) addConf(e *Entry, settings string) {
+	e.Category, h.Confs = uint32(len(h.Confs)), append(h.Confs, settings)
 }
 
 func (p *page) bytes() int {

@@ -13,6 +13,14 @@ var confKeys = [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
 // Conf returns the recorded settings in the form of PYTORCH_CUDA_ALLOC_CONF. If the file lacks that
 // string, Conf builds it from the settings that affect placement.
 func Conf(settings []Setting) string {
+	text := writtenConf(settings)
+	if v, _ := setting(settings, expandableKey); v == "True" {
+		text = withExpandable(text, v) // it may be left from an earlier call
+	}
+	return text
+}
+
+func writtenConf(settings []Setting) string {
 	for _, key := range confKeys {
 		if v, ok := setting(settings, key); ok && v != "" {
 			return v
@@ -29,10 +37,22 @@ func Conf(settings []Setting) string {
 			parts = append(parts, "garbage_collection_threshold:"+v)
 		}
 	}
-	if v, _ := setting(settings, "expandable_segments"); v == "True" {
-		parts = append(parts, "expandable_segments:True")
-	}
 	return strings.Join(parts, ",")
+}
+
+// expandableKey is the setting, and the option of that name, which keeps its value until a call
+// names it.
+const expandableKey = "expandable_segments"
+
+// withExpandable adds the option with a value to settings that do not name it.
+func withExpandable(text, value string) string {
+	switch {
+	case strings.Contains(text, expandableKey):
+		return text
+	case text != "":
+		text += ","
+	}
+	return text + expandableKey + ":" + value
 }
 
 func setting(settings []Setting, key string) (string, bool) {

@@ -291,8 +291,10 @@ func TestConf(t *testing.T) {
 	}
 	const key = "PYTORCH_CUDA_ALLOC_CONF"
 	for want, s := range map[string][]torch.Setting{
-		"":    set(key, "", "max_split_size", "-1", "garbage_collection_threshold", "0.0", "expandable_segments", "False"),
-		"a:b": set(key, "a:b", "expandable_segments", "True"),
+		"": set(key, "", "max_split_size", "-1", "garbage_collection_threshold", "0.0", "expandable_segments", "False"),
+		// of an earlier call
+		"a:b,expandable_segments:True": set(key, "a:b", "expandable_segments", "True"),
+		"expandable_segments:False":    set(key, "expandable_segments:False", "expandable_segments", "False"),
 		"max_split_size_mb:64,garbage_collection_threshold:0.8,expandable_segments:True": set(
 			"max_split_size", "67108864", "garbage_collection_threshold", "0.8", "expandable_segments", "True"),
 		"c:d": set("PYTORCH_ALLOC_CONF", "c:d"),

@@ -100,9 +100,12 @@ func (m *machine) copyEntry(to *History, number uint64) error {
 		e.Pool, ok = m.poolOf(m.pairOf(from.Pools[e.Pool]))
 	}
 	if !ok {
-		return m.errTooMany()
+		return m.errorf("%v", errTooMany)
 	}
 	e.Stream = stream
+	if e.Action == ActionConf {
+		to.addConf(&e, from.Confs[e.Category])
+	}
 	before := to.packed
 	to.Append(e)
 	m.rowBytes += to.packed - before

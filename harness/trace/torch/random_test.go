@@ -15,6 +15,7 @@ func anything(rng *workload.Rand) torch.Device {
 	var d torch.Device
 	d.History.Streams = []int64{0, 4096, -1}
 	d.History.Pools = [][2]uint64{{}, {0, 3}}
+	d.History.Confs = []string{"a:b"}
 	addr := func() uint64 {
 		if rng.Below(50) == 0 {
 			return -(rng.Below(3) * 256)

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -193,7 +194,7 @@ const fewEntries = 1000
 
 // wrapped guesses why the history lost its oldest entries, or returns "". The file has no flag.
 func wrapped(c *Timeline) string {
-	n := c.Device.History.Len()
+	n := cmp.Or(c.Device.Joined, c.Device.History.Len())
 	switch {
 	case len(c.Opening) == 0 || n == 0:
 		return ""

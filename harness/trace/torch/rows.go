@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"fmt"
 	"math"
 	"strings"
 )
@@ -22,8 +23,8 @@ const noAddr uint64 = math.MaxUint64
 // wants describes the expected value of each key. The default is a number of bytes.
 var wants = [lastKey]string{
 	keyAction: "a string", keyAddr: "an address", keyAddress: "an address", keyStream: "the handle of a stream",
-	keyTime: "microseconds", keyFrames: "a list of frames", keyCategory: "a string", keyPool: "a pair of integers",
-	keySegmentPool: "a pair of integers", keyDevice: "the ordinal of a device, below 4096",
+	keyTime: "microseconds", keyFrames: "a list of frames", keyCategory: "a string", keyConf: "a string",
+	keyPool: "a pair of integers", keySegmentPool: "a pair of integers", keyDevice: "the ordinal of a device, below 4096",
 	keyType: "a string", keyExpandable: "a truth value", keyBlocks: "a list of blocks",
 	keyState: "active_allocated, active_pending_free or inactive", keyHistory: "a list of dictionaries",
 	keyFile: "a string", keyName: "a string", keyLine: "a number", keyStage: "START or END",
@@ -103,12 +104,13 @@ var actions = map[word]Action{
 	wordAlloc: ActionAlloc, wordFreeRequested: ActionFreeRequested, wordFreeCompleted: ActionFreeCompleted,
 	wordFree: ActionFreeCompleted, wordSegmentAlloc: ActionSegmentAlloc, wordSegmentFree: ActionSegmentFree,
 	wordSegmentMap: ActionSegmentMap, wordSegmentUnmap: ActionSegmentUnmap, wordOOM: ActionOOM,
-	wordSnapshot: ActionSnapshot,
+	wordSnapshot: ActionSnapshot, wordConf: ActionConf,
 }
 
 func (m *machine) entry(nd *node, h keySet) (value, error) {
 	e := Entry{Time: NoTime}
 	var stream int64
+	var conf string
 	for i := 0; i < len(nd.items); i += 2 {
 		key, v, ok := nd.items[i], nd.items[i+1], true
 		switch m.wordOf(key) {
@@ -125,6 +127,9 @@ func (m *machine) entry(nd *node, h keySet) (value, error) {
 			ok = ok && e.Time >= 0
 		case keyFrames:
 			e.Stack, ok = v.stack()
+		case keyConf:
+			conf, ok = m.plain(v)
+			ok = ok && v.kind == isText
 		case keyCategory:
 			if ok = v.kind == isText; ok {
 				e.Category = m.stringOf(v)
@@ -143,9 +148,12 @@ func (m *machine) entry(nd *node, h keySet) (value, error) {
 	}
 	var ok bool
 	if e.Stream, ok = m.streamOf(stream); !ok {
-		return value{}, m.errTooMany()
+		return value{}, m.errorf("%v", errTooMany)
 	}
 	hist := m.history()
+	if e.Action == ActionConf {
+		hist.addConf(&e, conf)
+	}
 	if hist.Len() == 0 {
 		m.grown = append(m.grown, growth{m.entries, hist})
 	}
@@ -235,10 +243,8 @@ func (m *machine) poolOf(v value) (uint16, bool) {
 	return indexOf(m.pools, &hist.Pools, m.pairs[v.x])
 }
 
-// errTooMany returns the error for more streams or pools than a history can number.
-func (m *machine) errTooMany() error {
-	return m.errorf("more than %d streams or pools, want fewer", math.MaxUint16+1)
-}
+// errTooMany is the error for more streams or pools than a history can number.
+var errTooMany = fmt.Errorf("more than %d streams or pools, want fewer", math.MaxUint16+1)
 
 func (m *machine) frame(nd *node) (value, error) {
 	var f Frame

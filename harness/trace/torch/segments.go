@@ -77,7 +77,8 @@ func (c *Timeline) solveOpeningSegments() {
 // stacks, the request cannot have needed the memory if the device once had room for it beside all
 // that is reserved, unless a setting has requests return memory earlier.
 func (c *Timeline) findEmptied(settings []Setting) {
-	early := strings.Contains(Conf(settings), "garbage_collection_threshold")
+	early := strings.Contains(strings.Join(c.Device.History.Confs, ",")+","+Conf(settings),
+		"garbage_collection_threshold")
 	h, reserved := &c.Device.History, c.Report.Opening.Reserved
 	room := max(c.Report.Peak, c.Report.Capacity)
 	for k := 0; k < len(c.Traffic); {

@@ -16,12 +16,14 @@ const (
 	ActionSegmentUnmap                // memory was unmapped from an expandable segment
 	ActionOOM                         // a request failed
 	ActionSnapshot                    // a snapshot was written
-	ActionOther                       // an unknown action
+	// ActionConf is no action of PyTorch: the program changed the settings of the allocator.
+	ActionConf
+	ActionOther // an unknown action
 )
 
 var actionNames = [...]string{
 	"alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
-	"segment_unmap", "oom", "snapshot", "other",
+	"segment_unmap", "oom", "snapshot", "conf", "other",
 }
 
 // String returns the action's name in the file.
@@ -102,6 +104,7 @@ type Device struct {
 	Ordinal  int       // number of the device
 	History  History   // oldest entry first
 	Segments []Segment // by address
+	Joined   int       // entries of the earliest file, if the history was joined by [Join]; otherwise 0
 }
 
 // Segment is contiguous memory held by the allocator; of an expandable segment the mapped part.

@@ -85,7 +85,12 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 			}
 			continue
 		}
-		if err := m.passTraffic(i); err != nil {
+		if e.Action == ActionConf {
+			tag := m.b.Tag(c.Device.History.Confs[e.Category])
+			if err := m.add(trace.Event{Kind: trace.Conf, Tag: tag, Time: m.now}); err != nil {
+				return nil, err
+			}
+		} else if err := m.passTraffic(i); err != nil {
 			return nil, err
 		}
 		c.Events[i] = m.count

@@ -18,6 +18,7 @@ const (
 	keyTime
 	keyFrames
 	keyCategory
+	keyConf
 	keyPool
 	keySegmentPool
 	keyDevice
@@ -47,6 +48,7 @@ const (
 	wordSegmentUnmap
 	wordOOM
 	wordSnapshot
+	wordConf
 	wordFree
 	wordAllocated
 	wordPending
@@ -63,14 +65,15 @@ var words = [...]string{
 	keySegments: "segments", keyTraces: "device_traces", keySettings: "allocator_settings",
 	keyAnnotations: "external_annotations", keyAction: "action", keyAddr: "addr", keyDeviceFree: "device_free",
 	keySize: "size", keyStream: "stream", keyTime: "time_us", keyFrames: "frames", keyCategory: "category",
-	keyPool: "pool_id", keySegmentPool: "segment_pool_id", keyDevice: "device", keyAddress: "address",
+	keyConf: "settings", keyPool: "pool_id", keySegmentPool: "segment_pool_id", keyDevice: "device", keyAddress: "address",
 	keyTotal: "total_size", keyAllocated: "allocated_size", keyActive: "active_size",
 	keyRequested: "requested_size", keyType: "segment_type", keyExpandable: "is_expandable", keyBlocks: "blocks",
 	keyState: "state", keyHistory: "history", keyRealSize: "real_size", keyFile: "filename", keyLine: "line",
 	keyName: "name", keyStage: "stage",
 	wordAlloc: "alloc", wordFreeRequested: "free_requested", wordFreeCompleted: "free_completed",
 	wordSegmentAlloc: "segment_alloc", wordSegmentFree: "segment_free", wordSegmentMap: "segment_map",
-	wordSegmentUnmap: "segment_unmap", wordOOM: "oom", wordSnapshot: "snapshot", wordFree: "free",
+	wordSegmentUnmap: "segment_unmap", wordOOM: "oom", wordSnapshot: "snapshot", wordConf: "conf",
+	wordFree:      "free",
 	wordAllocated: "active_allocated", wordPending: "active_pending_free", wordAwaiting: "active_awaiting_free",
 	wordInactive: "inactive", wordSmall: "small", wordLarge: "large", wordStart: "START", wordEnd: "END",
 }

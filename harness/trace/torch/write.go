@@ -236,7 +236,10 @@ func (b *writer) entry(h *History, e Entry, traced bool) {
 		b.key("frames")
 		b.stack(e.Stack)
 	}
-	if e.Category != 0 {
+	if e.Action == ActionConf {
+		b.key("settings")
+		b.text(h.Confs[e.Category])
+	} else if e.Category != 0 {
 		b.key("category")
 		b.string(e.Category)
 	}

@@ -52,7 +52,11 @@ func dump(s *torch.Snapshot) string {
 			if h.Pools != nil {
 				fmt.Fprint(&b, h.Pools[e.Pool], " ")
 			}
-			fmt.Fprintf(&b, "%q %s\n", s.Strings[e.Category], stack(e.Stack))
+			category := s.Strings[e.Category]
+			if e.Action == torch.ActionConf {
+				category = h.Confs[e.Category]
+			}
+			fmt.Fprintf(&b, "%q %s\n", category, stack(e.Stack))
 		}
 	}
 	for _, a := range s.Annotations {
@@ -101,10 +105,14 @@ func odd() *torch.Snapshot {
 		math.MaxUint64} {
 		for _, x := range []uint64{edge - 1, edge} {
 			h.Streams = append(h.Streams, int64(x), -int64(x))
-			h.Append(torch.Entry{
+			e := torch.Entry{
 				Addr: x, Size: x, Time: int64(x >> 1), Stack: stacks[n%4], Stream: uint16(n % len(h.Streams)),
-				Pool: uint16(n % 3), Action: torch.Action(n % 10), Category: in.String([]string{"", "unknown"}[n%2]),
-			})
+				Pool: uint16(n % 3), Action: torch.Action(n % 11), Category: in.String([]string{"", "unknown"}[n%2]),
+			}
+			if e.Action == torch.ActionConf {
+				e.Category, h.Confs = uint32(len(h.Confs)), append(h.Confs, []string{"", "a:b"}[n%2])
+			}
+			h.Append(e)
 			n++
 		}
 	}
