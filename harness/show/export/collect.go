@@ -122,6 +122,8 @@ func (r *collector) event(o *replay.Observation) error {
 	switch e.Kind {
 	case trace.Mark:
 		r.marks = append(r.marks, mark{r.now, r.intern.String(r.src.TagOf(e))})
+	case trace.Conf:
+		r.torch.Devices[0].History.AppendConf(r.src.TagOf(e), r.streamOf(0), r.now/1000)
 	case trace.Alloc, trace.LiveAtStart:
 		r.request = e
 	}

@@ -68,7 +68,7 @@ func (r *collector) settle() {
 		return
 	}
 	old := d.History
-	d.History = torch.History{Streams: old.Streams, Pools: old.Pools}
+	d.History = torch.History{Streams: old.Streams, Pools: old.Pools, Confs: old.Confs}
 	for i := range old.Len() {
 		e := old.At(i)
 		switch e.Action {

@@ -65,6 +65,49 @@ func TestWrittenSnapshotsComeBack(t *testing.T) {
 	}
 }
 
+// TestChangedSettingsAreVerified replays a trace that changes the settings, so that the last block
+// takes a segment of its own, and verifies the snapshot. If two blocks change places after the
+// change, the strategy is rebuilt and must change its settings again.
+func TestChangedSettingsAreVerified(t *testing.T) {
+	const text = "a 1 100MiB\na 2 30MiB\na 3 30MiB\nf 1\nf 2\nf 3\n" +
+		"conf max_split_size_mb:20\na 4 30MiB\na 5 30MiB\na 6 12MiB\n"
+	tr, err := trace.Read(strings.NewReader(text), "t", trace.Options{})
+	require.NoError(t, err)
+	dev, err := sim.New(sim.Config{Capacity: device.GiB})
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("caching", nil)
+	require.NoError(t, err)
+	r, err := export.Replay(tr, setup, dev, export.Options{})
+	require.NoError(t, err)
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	results, err := torch.Traces(s)
+	require.NoError(t, err)
+	require.Contains(t, results[0].Trace.Tags, "max_split_size_mb:20")
+	h, err := verify.FromTimeline(results[0].Timeline)
+	require.NoError(t, err)
+	res, err := verify.Run(h, recordedTarget(t, s))
+	require.NoError(t, err)
+	require.True(t, res.All(), "%v %s", res.First, res.Stopped)
+
+	var same []*verify.Step
+	for i := range h.Steps {
+		if s := &h.Steps[i]; s.Kind == verify.Alloc && s.Size == 30*device.MiB {
+			same = append(same, s)
+		}
+	}
+	same[2].Addr, same[3].Addr = same[3].Addr, same[2].Addr
+	res, err = verify.Run(h, recordedTarget(t, s))
+	require.NoError(t, err)
+	require.Equal(t, 1, res.Allocs-res.Predicted, "%v", res.First)
+	require.Equal(t, same[2].ID, res.First.ID)
+
+	h.Steps[0] = verify.Step{Kind: verify.Configure, Conf: "max_split_size_mb:5"}
+	res, err = verify.Run(h, recordedTarget(t, s))
+	require.NoError(t, err)
+	require.Contains(t, res.Stopped, "event 0: settings \"max_split_size_mb:5\": alloc: invalid settings")
+}
+
 // sizes returns what is allocated, in order. Requests of no bytes lead to no block.
 func sizes(tr *trace.Trace) (list []alloc.Request) {
 	for _, e := range tr.Events {

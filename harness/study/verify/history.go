@@ -46,9 +46,11 @@ const (
 	SegmentFree              // a segment was released
 	SegmentMap               // memory of an expandable segment was mapped for the next allocation
 	SegmentUnmap             // memory of an expandable segment was unmapped
+	Configure                // the program changed the settings of the allocator to Conf
 )
 
-var kindNames = [...]string{"alloc", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap"}
+var kindNames = [...]string{"alloc", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap",
+	"conf"}
 
 // String returns the name of the kind in the address file.
 func (k Kind) String() string {
@@ -69,4 +71,5 @@ type Step struct {
 	Pool        alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0: the default pool
 	PoolUnknown bool          // SegmentAlloc, SegmentMap: the pool is unknown
 	Small       bool          // SegmentMap: for small blocks
+	Conf        string        // Configure: the settings
 }

@@ -193,6 +193,8 @@ func (l *layout) apply(s Step, size device.Size) error {
 		})
 	case SegmentFree, SegmentUnmap:
 		return l.dropSegment(device.Region{Addr: s.Addr, Size: s.Size})
+	case Configure:
+		return nil
 	}
 	return fmt.Errorf("unknown kind of step %d", s.Kind)
 }

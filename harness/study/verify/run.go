@@ -25,6 +25,7 @@ type run struct {
 	taken  device.Region   // segment reserved in the recording for the next allocation
 	maps   []device.Region // ranges mapped for it
 	wrong  int             // disagreements so far
+	confs  []string        // settings of Configure so far
 	ranges spans           // starts of ranges
 	res    *Result
 }
@@ -171,7 +172,7 @@ func (r *run) survey(h *History) *History {
 		}
 		r.res.Recorded = max(r.res.Recorded, l.held)
 	}
-	r.ranges.ever, r.ranges.tops = l.spans.ever, l.spans.tops
+	r.ranges.ever, r.ranges.tops = withSegments(l.spans.ever, &kept), l.spans.tops
 	return &kept
 }
 
@@ -201,6 +202,11 @@ func (r *run) seed() error {
 		return err
 	}
 	r.s = s
+	for _, conf := range r.confs {
+		if err := power.Configure(r.s, conf); err != nil {
+			return fmt.Errorf("settings %q: %w", conf, err)
+		}
+	}
 	return nil
 }
 
@@ -218,6 +224,11 @@ func (r *run) step(s Step) error {
 		if err := r.s.Free(s.Addr); err != nil {
 			return err
 		}
+	case Configure:
+		if err := power.Configure(r.s, s.Conf); err != nil {
+			r.res.Stopped = fmt.Sprintf("event %d: settings %q: %v", s.Event, s.Conf, err)
+		}
+		r.confs = append(r.confs, s.Conf)
 	case SegmentAlloc:
 		r.taken = device.Region{Addr: s.Addr, Size: s.Size}
 	case SegmentMap:

@@ -98,6 +98,10 @@ func (f *timelineReader) steps() error {
 			})
 		case torch.Free, torch.Completed:
 			f.free(i, id)
+		case torch.None:
+			if e := from.At(i); e.Action == torch.ActionConf {
+				f.h.Steps = append(f.h.Steps, Step{Kind: Configure, Event: i, Conf: from.Confs[e.Category]})
+			}
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ type room struct {
 type spans struct {
 	list []room
 	lows map[span]device.Addr // bases of the opening ranges, as revealed by later steps
-	ever []device.Addr        // sorted bases of all ranges in the recording; nil until known
+	ever []device.Addr        // sorted bases of all ranges and segments in the recording; nil until known
 	tops []device.Addr        // by range, in order of creation: end of its highest memory, ever mapped
 	made int                  // ranges created so far
 }
@@ -93,6 +93,26 @@ func (x *spans) lower(bases map[span]device.Addr) {
 			x.ever = slices.Insert(x.ever, i, g.base)
 		}
 	}
+}
+
+// withSegments adds the addresses of all segments that are in no range to the bases of ranges: a
+// range ends below those above its memory.
+func withSegments(bases []device.Addr, h *History) []device.Addr {
+	if len(bases) == 0 {
+		return nil
+	}
+	for _, s := range h.Segments {
+		if !s.Grows {
+			bases = append(bases, s.Addr)
+		}
+	}
+	for _, s := range h.Steps {
+		if s.Kind == SegmentAlloc {
+			bases = append(bases, s.Addr)
+		}
+	}
+	slices.Sort(bases)
+	return slices.Compact(bases)
 }
 
 func (x *spans) sort() {
