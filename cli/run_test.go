@@ -72,6 +72,25 @@ func TestPyTorchRunsAreRecordedCompletely(t *testing.T) {
 	}
 }
 
+// TestPyTorchSettingsThatChange has a program change its settings. The snapshot has the calls where
+// they were made, so that a replay reserves what the program did.
+func TestPyTorchSettingsThatChange(t *testing.T) {
+	dir := t.TempDir()
+	snapshot, text := filepath.Join(dir, "run.pickle"), filepath.Join(dir, "run.trace")
+	out := launched(t, "--device", "sim:l4-24g", "--snapshot", snapshot, "--", python(t), "testdata/pytorch/settings.py")
+	require.Contains(t, out, "The model of the recorded allocator places all 5 allocations")
+	reserved := regexp.MustCompile(`reserved: (\d+)`).FindStringSubmatch(out)
+	succeed(t, "verify", snapshot)
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", snapshot), "reserves "+reserved[1]+".00 MiB at most")
+	succeed(t, "trace", "convert", snapshot, text)
+	events, err := os.ReadFile(text)
+	require.NoError(t, err)
+	require.Contains(t, string(events), "\n# config={\"conf\":\"max_split_size_mb:512\"}\n")
+	require.Equal(t, []string{"a 0", "f 0", "conf max_split_size_mb:21", "a 1", `conf ""`, "a 2", "a 3",
+		"conf expandable_segments:True", "conf max_split_size_mb:64", "a 4"},
+		regexp.MustCompile(`(?m)^([af] \d+|conf \S+)`).FindAllString(string(events), -1))
+}
+
 // TestPyTorchEndsWhereMemoryDoes lets the real PyTorch run out of memory.
 func TestPyTorchEndsWhereMemoryDoes(t *testing.T) {
 	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "testdata/pytorch/train.py", "256",

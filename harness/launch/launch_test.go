@@ -205,6 +205,25 @@ ABA.B.CC..C.
 `, got)
 }
 
+// TestSettingsOfAHistory adds the changes of settings to a history, also to one that has lost its
+// oldest entries, and after the program has reset its counters.
+func TestSettingsOfAHistory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("programs run on Linux")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o600))
+	got := pythonPrints(t, dir, "testdata/settings.py", "VRAMYARD_STANDINS=libc.so.6")
+	const none = "{'PYTORCH_CUDA_ALLOC_CONF': ''}\n"
+	require.Equal(t, "none: 0\nnone: 1\n"+none+"refused: 0\nrefused: 1\n"+none+
+		"all: 0 conf@1001:start segment_alloc@1001 alloc@1002 free_requested@1003 free_completed@1004 "+
+		"conf@1004:a conf@1004:b free_requested@1005 segment_alloc@1006 alloc@1007 conf@1007:c alloc@1008\n"+
+		"all: 1\n"+none+
+		"wrapped: 0 conf@1006:start conf@1006:a conf@1006:b segment_alloc@1006 alloc@1007 conf@1007:c alloc@1008\n"+
+		"wrapped: 1\n"+none, got)
+}
+
 // pythonPrints returns the output of a program with the modules of a directory. The test is skipped
 // without Python.
 func pythonPrints(t *testing.T, dir, program string, variables ...string) string {

@@ -5,10 +5,12 @@ PyTorch's memory history from the first tensor on, or has PyTorch allocate throu
 """
 
 import ctypes
+import functools
 import json
 import os
 import sys
 import threading
+import time
 
 
 def _preload():
@@ -182,6 +184,60 @@ class _Strategy(_Steps):
         self.refused = refused
 
 
+class _Settings:
+    """Notes the calls that change the settings of PyTorch's allocator, and adds them to the memory history."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.first = None  # the settings before the first call
+        self.calls = []  # settings, microseconds, and by device the blocks ever granted before
+        self.forgotten = {}  # by device: blocks granted before the program reset its counters
+        for name in ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings"):
+            self.follow(name, self.change)
+        self.follow("_cuda_resetAccumulatedMemoryStats", self.reset)
+
+    def follow(self, name, call):
+        run = getattr(self.torch._C, name, None)
+        if run is not None:
+            setattr(self.torch._C, name, functools.wraps(run)(functools.partial(call, run)))
+
+    def change(self, run, settings):
+        first = self.first or self.torch.cuda.memory._snapshot()["allocator_settings"]
+        run(settings)
+        self.first = first
+        granted = [self.granted(i) for i in range(self.torch.cuda.device_count())]
+        self.calls.append((settings, time.time_ns() // 1000, granted))
+
+    def reset(self, run, device):
+        granted = self.granted(device)
+        run(device)
+        self.forgotten[device] = granted
+
+    def granted(self, device):
+        return self.forgotten.get(device, 0) + self.torch.cuda.memory_stats(device).get("allocation.all.allocated", 0)
+
+    def complete(self, snapshot):
+        """Adds an entry for each call, and has the settings of the start.
+
+        An entry follows the last block that was granted before the call, and the frees that the clock shows before it.
+        """
+        if not self.calls:
+            return
+        snapshot["allocator_settings"] = self.first
+        for device, entries in enumerate(snapshot["device_traces"]):
+            allocs = [i for i, e in enumerate(entries) if e["action"] == "alloc"]
+            lost = self.granted(device) - len(allocs)  # more than the history keeps
+            for settings, now, granted in reversed(self.calls if entries else []):
+                before = granted[device] - lost
+                at = allocs[before - 1] + 1 if before > 0 else 0
+                while at < len(entries) and entries[at]["action"].startswith("free_") and entries[at].get("time_us", now) <= now:
+                    at += 1
+                entry = {"action": "conf", "addr": 0, "size": 0, "stream": 0, "frames": [], "settings": settings}
+                if "time_us" in entries[max(at - 1, 0)]:
+                    entry["time_us"] = entries[max(at - 1, 0)]["time_us"]
+                entries.insert(at, entry)
+
+
 class _Recorder(_Steps):
     """Records PyTorch's memory history, and writes it when memory ends and when the process ends."""
 
@@ -194,6 +250,7 @@ class _Recorder(_Steps):
         from vramyard_pools import Pools
 
         self.pools = Pools(self.torch)
+        self.settings = _Settings(self.torch)
         self.torch._C._cuda_attach_out_of_memory_observer(self.exhausted)
         self.follow_blocks()
         super().start()
@@ -222,6 +279,7 @@ class _Recorder(_Steps):
 
         path, snapshot = self.path(".pickle"), self.torch.cuda.memory._snapshot()
         self.pools.complete(snapshot)
+        self.settings.complete(snapshot)
         with open(path + ".new", "wb") as f:
             pickle.dump(snapshot, f)
         os.replace(path + ".new", path)
