@@ -221,7 +221,7 @@ func (m *merger) mergeRecorded() {
 		return !slices.ContainsFunc(m.ranks, func(r Rank) bool { return differs(&r.Result.Recorded) })
 	}
 	if !same(func(o *Recorded) bool { return decisions(o.Setup) != decisions(rec.Setup) }) {
-		rec.Setup, rec.Config = setting.Setup{}, nil
+		rec.Setup, rec.Config, m.all.mixed = setting.Setup{}, nil, true
 	}
 	if !same(func(o *Recorded) bool { return o.Framework != rec.Framework }) {
 		rec.Framework = ""
@@ -382,9 +382,38 @@ func (f *Fleet) describe() {
 	if len(without) > 0 {
 		say("%d of %d ranks cannot answer and are left out: %s.", len(without), len(f.Ranks), strings.Join(without, ", "))
 	}
+	if list := recordedSettings(answered); len(list) > 1 {
+		say("The recorded settings differ: %s.", strings.Join(list, "; "))
+	}
 	if len(frameworks) > 1 {
 		say("The ranks are recorded by %s, so no setting of a framework is named for all.", strings.Join(frameworks, " and "))
 	}
+}
+
+// recordedSettings lists the settings of ranks, each once, with the names of the ranks.
+func recordedSettings(ranks []*Rank) (list []string) {
+	names := map[string][]string{}
+	for _, r := range ranks {
+		text := "none that is known"
+		if p := r.Result.recorded(); p != nil {
+			switch e := p.Export; {
+			case e != nil && len(e.Environment) > 0:
+				text = strings.Join(e.Environment, " ")
+			case r.Result.ours(p):
+				text = "the defaults of " + r.Result.Recorded.Framework
+			default:
+				text = p.Label
+			}
+		}
+		if names[text] == nil {
+			list = append(list, text)
+		}
+		names[text] = append(names[text], r.Name)
+	}
+	for i, text := range list {
+		list[i] = text + " in " + strings.Join(names[text], ", ")
+	}
+	return list
 }
 
 // compare adds the sentences about the deciding rank and its difference from the median.

@@ -148,6 +148,14 @@ func TestFleetOfDifferentRanks(t *testing.T) {
 	require.Equal(t, "as recorded in each rank", f.All.Runs[i].Label)
 	require.Equal(t, max(f.Ranks[0].Need, f.Ranks[1].Need), f.All.Runs[i].Need())
 	require.Contains(t, f.All.Answer.Text[1], "With the recorded settings the run completes on a card of 300.00 MiB")
+	unknown := rankOf(t, "c", plain, 40, 60, grid, o)
+	f = whatif.FleetOf([]whatif.Rank{a, b, unknown, rankOf(t, "d", unsplit, 40, 60, grid, o)}, grid, false)
+	require.Contains(t, f.Text, "The recorded settings differ: the defaults of PyTorch in a; "+
+		"PYTORCH_ALLOC_CONF=max_split_size_mb:64 in b, d; none that is known in c.")
+	require.Contains(t, f.All.Answer.Sure, "A file has no addresses, so the accuracy of the replay is unknown.")
+	require.NotContains(t, f.All.Answer.Sure, "A file records neither the allocator nor its settings.")
+	f = whatif.FleetOf([]whatif.Rank{a, rankOf(t, "b", recorded, 40, 60, grid, o)}, grid, false)
+	require.NotContains(t, strings.Join(f.Text, " "), "settings differ")
 
 	other := rankOf(t, "c", "# vramyard-trace 1\n# framework=TensorFlow\n", 40, 60, grid, o)
 	f = whatif.FleetOf([]whatif.Rank{a, other}, grid, false)

@@ -95,7 +95,7 @@ func (t *answerWriter) fidelity(add func(string, ...any)) {
 		if r.Stopped != "" {
 			add("The rest was not compared: %s.", units.Printable(r.Stopped))
 		}
-	case r.Setup.Name == "":
+	case r.Setup.Name == "" && !t.mixed:
 		add("The file records neither the allocator nor its settings.")
 	case r.Presumed:
 		add("The file does not have the settings of %s, so its defaults are assumed.", r.Framework)

@@ -81,6 +81,7 @@ type Result struct {
 	// events of replays that were not made, because their outcome was known; the budget counts them
 	Spared uint64  `json:"-"`
 	Runs   []Point `json:"runs"` // without redundant ones, by minimum capacity
+	mixed  bool    // the ranks of a fleet have different recorded settings, so that Recorded has none
 }
 
 // Point is a setting of a strategy with its outcome.
