@@ -21,11 +21,11 @@ func TestWhatifBesideASleepingProgram(t *testing.T) {
 		sentence string
 	}{
 		"a 1 90MiB\n": {whatif.Strategy,
-			"The largest program that fits beside it may need 10.00 MiB more than this one."},
+			"The largest program that fits beside it needs 100.00 MiB, 10.00 MiB (11.1 %) more than this one."},
 		"a 1 90MiB\na 2 20MiB\n": {whatif.TooLittle,
 			"None: the live bytes alone need 110.00 MiB, and engine leaves 100.00 MiB while it sleeps."},
 		"a 1 90MiB\na 2 30MiB\n": {whatif.TooLittle,
-			"The largest program that fits beside it needs 20.00 MiB less than this one."},
+			"The largest program that fits beside it needs 100.00 MiB, 20.00 MiB (16.7 %) less than this one."},
 	} {
 		r := whatifJSON(t, "--device", "sim:120MiB", "--beside", sleeps, write(t, "run.trace", text))
 		require.Equal(t, want.verdict, r.Answer.Verdict, text)

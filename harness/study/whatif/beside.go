@@ -74,11 +74,14 @@ func (t *answerWriter) asleep() {
 	if p == nil {
 		p = t.recorded
 	}
-	switch {
-	case p == nil || p.Need() == 0:
-	case p.Need() <= t.Card:
-		t.say("The largest program that fits beside it may need %s more than this one.", units.Bytes(t.Card-p.Need()))
-	default:
-		t.say("The largest program that fits beside it needs %s less than this one.", units.Bytes(p.Need()-t.Card))
+	if p == nil || p.Need() == 0 {
+		return
 	}
+	need := p.Need()
+	difference, way := t.Card-min(t.Card, need), "more"
+	if need > t.Card {
+		difference, way = need-t.Card, "less"
+	}
+	t.say("The largest program that fits beside it needs %s, %s (%s) %s than this one.", units.Bytes(t.Card),
+		units.Bytes(difference), units.Percent(float64(difference)/float64(need)), way)
 }

@@ -53,6 +53,7 @@ func (t *answerWriter) sure() {
 	switch {
 	case t.Beside != nil:
 		add("The CUDA context of each program stays on the card, %s asleep or not, and no trace has it.", t.Beside.Trace)
+		add("A larger run may fragment more: how much larger its blocks may be, only its own trace shows.")
 		add("What sleeps are the bytes of the paused blocks; if their segments are unmapped as a whole, more is left.")
 	case r.Capacity != 0 && t.Card == r.Capacity:
 		add("The capacity is the reserved plus the free memory at the time of the failure: %s. It excludes "+
