@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace/formats"
+	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
@@ -45,7 +45,7 @@ type whatifFlags struct {
 	permit, torch, serving string // needs of the deployment
 	deployment             whatif.Needs
 
-	marks  []string           // at which settings of the grid change
+	marks  [][]string         // at which a setting of the grid changes, for each
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
 
@@ -238,17 +238,17 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 		return nil, fmt.Errorf("%s: %w", f.grid, err)
 	}
 	for _, s := range setups {
-		f.marks = append(f.marks, s.Marks()...)
+		f.marks = append(f.marks, s.Marks())
 	}
 	return setups, nil
 }
 
-// checkMarks returns an error if a trace lacks a mark at which a setting of the grid changes.
+// checkMarks returns an error if the marks at which a setting of the grid changes are missing from a
+// trace, or reversed.
 func (f *whatifFlags) checkMarks(path string, w *whatif.SurveyedTrace) error {
-	for _, m := range f.marks {
-		if !slices.Contains(w.Marks, m) {
-			return flagError("grid", fmt.Errorf("%s: a setting changes at the mark %q: %s%s has no such mark", f.grid, m,
-				nearest.Hint(m, w.Marks), path))
+	for _, marks := range f.marks {
+		if err := w.Marks.Check(marks, path); err != nil {
+			return flagError("grid", fmt.Errorf("%s: %w", f.grid, err))
 		}
 	}
 	return nil
@@ -279,6 +279,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	}
 	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := w.Marks.Check(rec.Setup.Marks(), "the trace"); err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %s: %w", path, torch.KeyConfig, err)
 	}
 	if err := f.deployment.Check(rec.Framework); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: --torch: %w", path, err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -206,6 +207,25 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 	status, _, stderr = command(t, "fleet", "--grid", grid, trace)
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, trace+" has no such mark\n")
+
+	const reversed = `a setting begins at the mark "loaded" (event %d of %s) and ends at the mark "load" (event %d), ` +
+		"which is earlier: want the earlier mark before the dots\n"
+	grid = write(t, "reversed.yaml", "- strategy: caching\n  conf: max_split_size_mb:20@loaded..load\n")
+	for _, name := range []string{"whatif", "fleet"} {
+		status, stdout, stderr = command(t, name, "--grid", grid, trace)
+		require.Equal(t, exitTrouble, status)
+		require.Equal(t, "vramyard: --grid: "+grid+": "+fmt.Sprintf(reversed, 4, trace, 0), stderr)
+		require.Empty(t, stdout)
+	}
+	for conf, want := range map[string]string{
+		"@lod..loaded":  `a setting changes at the mark "lod": did you mean "load"? the trace has no such mark` + "\n",
+		"@loaded..load": fmt.Sprintf(reversed, 2, "the trace", 0),
+	} {
+		file := write(t, "h.trace", "# config={\"conf\":\"max_split_size_mb:20"+conf+"\"}\nmark load\na 1 1MiB\nmark loaded\n")
+		status, _, stderr = command(t, "whatif", file)
+		require.Equal(t, exitTrouble, status)
+		require.Equal(t, "vramyard: "+file+": config: "+want, stderr)
+	}
 }
 
 // TestWhatifTriesOptionsOfMemPools has a request outside that fits into free memory of the pool,

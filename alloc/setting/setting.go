@@ -62,8 +62,9 @@ type Call struct {
 
 // PhasedConfig is a configuration with settings that hold between two marks of a trace.
 type PhasedConfig interface {
-	// Marks returns the texts of these marks. Without them in a trace the settings would never hold,
-	// or never end, so a replay refuses the trace.
+	// Marks returns the texts of these marks, the one at which the settings begin to hold first. A
+	// replay refuses a trace without them, or with the marks of the end before the others only: the
+	// settings would never hold, or never end.
 	Marks() []string
 }
 

@@ -71,6 +71,8 @@ func TestSettingsOfAPhaseNeedTheirMarks(t *testing.T) {
 			"the trace has no such mark",
 		"max_split_size_mb:20@load..end of training": `caching on test: a setting changes at the mark "end of training": ` +
 			"the trace has no such mark",
+		"max_split_size_mb:20@loaded..load": `caching on test: a setting begins at the mark "loaded" (event 4 of the ` +
+			`trace) and ends at the mark "load" (event 2), which is earlier: want the earlier mark before the dots`,
 	} {
 		dev, err := sim.New(sim.Config{Capacity: device.GiB})
 		require.NoError(t, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -13,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/budget"
-	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 // Prepared is a trace prepared for replays: the figures of the whole trace, and its events in the
@@ -234,20 +232,11 @@ func (p *Prepared) LowerBound() device.Size { return p.bound }
 // decide them.
 func (p *Prepared) Changes() bool { return p.changes }
 
-// checkMarks returns an error if the trace lacks a mark at which settings of a setup change.
+// checkMarks returns an error if the marks at which settings of a setup change are missing or
+// reversed.
 func (p *Prepared) checkMarks(setup setting.Setup) error {
-	var texts []string
-	for _, wanted := range setup.Marks() {
-		if texts == nil {
-			for tag := range p.marks {
-				texts = append(texts, p.src.TagOf(&trace.Event{Tag: tag}))
-			}
-			slices.Sort(texts)
-		}
-		if !slices.Contains(texts, wanted) {
-			return fmt.Errorf("%s on %s: a setting changes at the mark %q: %sthe trace has no such mark", setup.Name,
-				p.head.Header.Name, wanted, nearest.Hint(wanted, texts))
-		}
+	if err := p.marks.Check(setup.Marks(), "the trace"); err != nil {
+		return fmt.Errorf("%s on %s: %w", setup.Name, p.head.Header.Name, err)
 	}
 	return nil
 }

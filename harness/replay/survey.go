@@ -14,16 +14,16 @@ import (
 type survey struct {
 	streams     []device.Stream // streams of the requests, in order of first use
 	numbers     map[device.Stream]uint32
-	bound       device.Size         // see [Prepared.LowerBound]
-	live        int                 // most allocations at once
-	late        delays              // nil if no free is delayed
-	uses        bool                // streams use blocks of other streams
-	changes     bool                // the program changes settings
-	pauses      bool                // the program pauses
-	marks       map[uint32]struct{} // tags of the marks
-	pending     bool                // a free leaves memory pending, if the strategy handles streams
-	reservedErr error               // the first event that uses a stream number reserved for delayed frees
-	keep        bool                // places are not reused, because freed blocks may still be named
+	bound       device.Size // see [Prepared.LowerBound]
+	live        int         // most allocations at once
+	late        delays      // nil if no free is delayed
+	uses        bool        // streams use blocks of other streams
+	changes     bool        // the program changes settings
+	pauses      bool        // the program pauses
+	marks       trace.Marks
+	pending     bool  // a free leaves memory pending, if the strategy handles streams
+	reservedErr error // the first event that uses a stream number reserved for delayed frees
+	keep        bool  // places are not reused, because freed blocks may still be named
 	refusals    trace.Refusals
 	coverage    trace.Coverage
 }
@@ -31,6 +31,7 @@ type survey struct {
 // surveyor walks a trace.
 type surveyor struct {
 	survey
+	src    trace.Source
 	ledger trace.Ledger
 	slots  []blockLife // by slot; nil if no event needs it
 	tracks bool        // slots is filled
@@ -54,8 +55,7 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	if uint64(head.Events) >= math.MaxUint32 {
 		return nil, errLong
 	}
-	s := &surveyor{survey: survey{numbers: map[device.Stream]uint32{}, marks: map[uint32]struct{}{}},
-		tracks: true}
+	s := &surveyor{survey: survey{numbers: map[device.Stream]uint32{}}, tracks: true, src: src}
 	if t, ok := src.(*trace.Trace); ok {
 		s.tracks = false
 		for i := range t.Events {
@@ -106,7 +106,7 @@ func (s *surveyor) step(at uint32, e *trace.Event) {
 	case trace.Pause:
 		s.pauses = true
 	case trace.Mark:
-		s.marks[e.Tag] = struct{}{}
+		s.marks.Add(s.src.TagOf(e), int(at-1))
 	case trace.BadFree, trace.Fault:
 		// A freed block may be named again, or stay live after its free in the trace.
 		s.keep = true

@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc/setting"
@@ -18,7 +17,7 @@ type SurveyedTrace struct {
 	Rounded  bool           // some refusals have rounded sizes only
 	Empty    bool           // there are no requests after the start
 	Streams  int            // streams with requests
-	Marks    []string       // texts of the marks, sorted
+	Marks    trace.Marks    // marks of the trace
 	Pools    int            // private pools to which requests are redirected
 	Captures int            // redirections of one stream, as by captures of graphs
 	MemPools bool           // there are redirections of all streams, as by MemPools
@@ -29,7 +28,7 @@ type SurveyedTrace struct {
 // Survey surveys a trace. It reads the trace once.
 func Survey(src trace.Source) (*SurveyedTrace, error) {
 	s := surveyor{w: &SurveyedTrace{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{},
-		marks: map[string]struct{}{}, pools: map[uint64]struct{}{}}
+		pools: map[uint64]struct{}{}}
 	if err := src.Batches(s.take); err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func Survey(src trace.Source) (*SurveyedTrace, error) {
 		w.Demand.Sizes = append(w.Demand.Sizes, n)
 	}
 	slices.Sort(w.Demand.Sizes)
-	w.Streams, w.Marks, w.Pools = len(s.streams), slices.Sorted(maps.Keys(s.marks)), len(s.pools)
+	w.Streams, w.Pools = len(s.streams), len(s.pools)
 	return w, nil
 }
 
@@ -48,8 +47,8 @@ type surveyor struct {
 	w       *SurveyedTrace
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
-	marks   map[string]struct{}
 	pools   map[uint64]struct{}
+	events  int           // before the current batch
 	size    device.Size   // of the last request
 	stream  device.Stream // of the last request
 	covered trace.Coverage
@@ -87,11 +86,12 @@ func (s *surveyor) take(events []trace.Event) error {
 		case trace.Poll:
 			s.w.Demand.Polls = true
 		case trace.Mark:
-			s.marks[s.w.TagOf(e)] = struct{}{}
+			s.w.Marks.Add(s.w.TagOf(e), s.events+i)
 		case trace.Conf:
 			s.w.Demand.Changes = true
 		}
 	}
+	s.events += len(events)
 	return nil
 }
 

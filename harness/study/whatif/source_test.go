@@ -31,5 +31,6 @@ func TestRefusedRequestsAreDemand(t *testing.T) {
 	require.True(t, w.Demand.Polls)
 	w, err = whatif.Survey(read(t, "mark b\na 7 4KiB\nmark a\nmark b\n"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, w.Marks)
+	require.NoError(t, w.Marks.Check([]string{"a", "b"}, "t"))
+	require.ErrorContains(t, w.Marks.Check([]string{"c"}, "t"), `the mark "c"`)
 }
