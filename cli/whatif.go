@@ -100,16 +100,24 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 	f.files.addHTML(c)
 }
 
-// errEmpty refuses an empty need of a deployment.
-var errEmpty = errors.New("want a value; without this flag the file decides")
+// Errors about a need of a deployment.
+var (
+	errEmpty = errors.New("want a value; without this flag the file decides")
+	errTwice = errors.New("given twice: want the flag once")
+)
 
-// filled returns the reader of a need of the deployment. It refuses an empty one: the value of an
-// unset variable of the shell would permit what the deployment forbids.
+// filled returns the reader of a need of the deployment. It refuses an empty one, because the value
+// of an unset variable of the shell would permit what the deployment forbids, and a second one,
+// which would replace the first.
 func filled(need *string) func(string) error {
 	return func(text string) error {
-		if *need = text; text == "" {
+		switch {
+		case text == "":
 			return errEmpty
+		case *need != "":
+			return errTwice
 		}
+		*need = text
 		return nil
 	}
 }

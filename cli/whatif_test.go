@@ -151,6 +151,10 @@ func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
 	require.Contains(t, text, "https://github.com/vllm-project/vllm/pull/14189\n")
 	require.Contains(t, text, "not permitted with legacy-ipc, mempool, mempool-allocator, sleep")
 	require.NotContains(t, text, "If it must also work with:")
+	require.Contains(t, text, "- Left out: caching expandable_segments:True; caching\n"+
+		"  expandable_segments:True,large_segment_size_mb:32; caching\n"+
+		"  expandable_segments:True,roundup_power2_divisions:8\n"+
+		"  - with legacy-ipc: Custom all-reduce cannot export")
 
 	without := whatifJSON(t, file)
 	require.Len(t, without.Answer.Constraints, 2)
@@ -158,6 +162,19 @@ func TestWhatifPermitsWhatTheDeploymentNeeds(t *testing.T) {
 	require.Equal(t, r.Answer.Need, without.Answer.Constraints[0].Need)
 	table := succeed(t, "whatif", "--permit", "rdma", "--csv", "-", file)
 	require.Contains(t, table, ",permit,")
+}
+
+// TestWhatifRefusesASecondNeed gives each flag of a deployment twice.
+func TestWhatifRefusesASecondNeed(t *testing.T) {
+	for _, flag := range []string{"--permit", "--torch", "--serving"} {
+		for _, name := range []string{"whatif", "fleet"} {
+			status, stdout, stderr := command(t, name, flag, "a", flag, "b", "t.trace")
+			require.Equal(t, exitTrouble, status)
+			require.Equal(t, `vramyard: `+name+`: invalid argument "b" for "`+flag+`" flag: given twice: want the flag once: see `+
+				`"vramyard `+name+` --help"`+"\n", stderr)
+			require.Empty(t, stdout)
+		}
+	}
 }
 
 // TestWhatifReplaysTheNamedRelease asks for 2.12, which needs less than the recorded release.

@@ -63,7 +63,11 @@ func answerText(w io.Writer, b *strings.Builder, r *whatif.Result, width int) er
 			b.WriteString("\n" + title + "\n")
 		}
 		for _, s := range list {
-			wrap(b, width, "- ", s)
+			mark := "- "
+			for line := range strings.SplitSeq(s, "\n") {
+				wrap(b, width, mark, line)
+				mark = "  - "
+			}
 		}
 	}
 	sentences("What changed:", r.Answer.Changes)

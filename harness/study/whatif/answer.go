@@ -49,7 +49,8 @@ type Answer struct {
 
 	// other answers, for deployments with common constraints; absent: their needs are given
 	Constraints []Constrained `json:"constraints,omitempty"`
-	Permits     []string      `json:"permits,omitempty"` // sentences about the deployment
+	// sentences about the deployment; of settings with rules, the rules follow on a line each
+	Permits []string `json:"permits,omitempty"`
 }
 
 // nearly is the inverse of the extra need accepted for a simpler setting: 1 %.

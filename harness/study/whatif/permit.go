@@ -304,6 +304,16 @@ func (t *answerWriter) permits() {
 		func(r Rule) bool { return r.Program == "" && r.From+r.Below != "" }) {
 		say("The release of PyTorch is unknown, so the rules of all releases apply: --torch names it.")
 	}
+	t.a.Permits = append(t.a.Permits, t.reasons()...)
+}
+
+// mostNamed is the most settings that are named together. A grid may have thousands.
+const mostNamed = 20
+
+// reasons names the settings that rules leave out or make slow. Each text has settings with the same
+// rules, and the rules on a line each.
+func (t *answerWriter) reasons() (texts []string) {
+	var heads []string
 	for _, r := range t.Permit.Rules {
 		var labels []string
 		for i := range t.Runs {
@@ -315,17 +325,26 @@ func (t *answerWriter) permits() {
 		if len(labels) == 0 {
 			continue // other rules forbid them, or they are baselines, which are slow by design
 		}
-		name := labels[0]
-		if n := len(labels) - 1; n > 0 {
-			name += fmt.Sprintf(" and %s more", units.Count(uint64(n)))
+		if n := len(labels) - mostNamed; n > 0 {
+			labels = append(labels[:mostNamed], fmt.Sprintf("%s more, which the table marks", units.Count(uint64(n))))
 		}
-		what := map[RuleKind]string{
-			Fails: "Left out", Ignored: "Left out, has no effect", Slow: "Permitted, but slow",
-		}[r.Kind]
-		with := ""
+		head := "Left out: "
+		if r.Kind == Slow {
+			head = "Permitted, but slow: "
+		}
+		head += strings.Join(labels, "; ")
+		i := slices.Index(heads, head)
+		if i < 0 {
+			i, heads, texts = len(heads), append(heads, head), append(texts, head)
+		}
+		with := "always"
 		if r.Feature != "" {
-			with = " with " + r.Feature
+			with = "with " + r.Feature
 		}
-		say("%s%s: %s. %s (%s) %s", what, with, name, r.Says, r.Versions(), r.Source)
+		if r.Kind == Ignored {
+			with += ", without effect"
+		}
+		texts[i] += fmt.Sprintf("\n%s: %s (%s) %s", with, r.Says, r.Versions(), r.Source)
 	}
+	return texts
 }

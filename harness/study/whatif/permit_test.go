@@ -55,7 +55,7 @@ func TestTheAnswerIsPermitted(t *testing.T) {
 	r = answered(t, ofPyTorch, whatif.Needs{Features: []string{"windows"}}) // ignored
 	require.NotContains(t, r.Answer.Label, "expandable")
 	require.Equal(t, "ignored with windows", r.Permit.Note(named(t, r, expandable)))
-	require.Contains(t, strings.Join(r.Answer.Permits, "\n"), "Left out, has no effect with windows: "+expandable)
+	require.Contains(t, strings.Join(r.Answer.Permits, "\n"), "\nwith windows, without effect: PyTorch for Windows")
 
 	for version, slow := range map[string]bool{"2.4.1": true, "2.5.0": false, "2.15.0": false} {
 		r = answered(t, ofPyTorch, whatif.Needs{Features: []string{"graphs"}, Torch: version})
@@ -63,8 +63,35 @@ func TestTheAnswerIsPermitted(t *testing.T) {
 		require.Equal(t, version, r.Recorded.Version)
 		text := strings.Join(r.Answer.Text, " ")
 		require.Equal(t, slow, strings.Contains(text, "It is slow with graphs."), text)
-		require.Equal(t, slow, strings.Contains(strings.Join(r.Answer.Permits, " "), "Permitted, but slow with graphs"))
+		require.Equal(t, slow, slices.ContainsFunc(r.Answer.Permits, func(s string) bool {
+			return strings.HasPrefix(s, "Permitted, but slow: "+expandable) && strings.Contains(s, "\nwith graphs: ")
+		}))
 	}
+}
+
+// TestReasonsAreNamedOnce has settings with the same rules: they are named together, up to twenty of
+// them, and each rule follows once.
+func TestReasonsAreNamedOnce(t *testing.T) {
+	r := answered(t, ofPyTorch, whatif.Needs{Serving: "vllm-sleep", Features: []string{"rdma"}})
+	text := strings.Join(r.Answer.Permits, "\n")
+	for _, rule := range r.Permit.Rules {
+		n := strings.Count(text, rule.Says)
+		require.True(t, n == 1 || n == 0 && rule.Kind == whatif.Slow, "%s: %d times", rule.ID, n)
+	}
+	heads := map[string]bool{}
+	for _, s := range r.Answer.Permits {
+		head, _, _ := strings.Cut(s, "\n")
+		require.False(t, heads[head], "%q twice", head)
+		heads[head] = true
+		require.NotContains(t, head, " more")
+	}
+
+	var grid []setting.Setup
+	for i := range 23 {
+		grid = append(grid, lookup(t, "caching", fmt.Sprintf(`{"conf":"expandable_segments:True,max_split_size_mb:%d"}`, 20+i)))
+	}
+	r = search(t, read(t, ofPyTorch+resplit), grid, whatif.Options{Card: onCard, Needs: whatif.Needs{Features: []string{"rdma"}}})
+	require.Contains(t, strings.Join(r.Answer.Permits, "\n"), "; 3 more, which the table marks\nwith rdma: ")
 }
 
 // TestUnknownReleasesAreSaid asks with features whose rules depend on the release.
