@@ -108,7 +108,7 @@ func classAllocators() setting.Catalogue {
 			setting.Preset{Name: "streams", JSON: `{"segments":8}`,
 				Doc: "eight segments by stream, which use the slabs of others before a region is reserved"},
 			setting.Preset{Name: "kept", JSON: `{"large_waste":16}`,
-				Doc: "regions of freed blocks above 256 KiB are kept for blocks nearly as large, without more memory at the peak"},
+				Doc: "regions of freed blocks above 256 KiB are kept for blocks at most a sixteenth smaller"},
 			setting.Preset{Name: "uniform", JSON: `{"slab_bytes":"64KiB","slab_slots":1,"max_class_bytes":"64KiB"}`,
 				Doc: "slabs of 64 KiB for all classes, so that any class can use a free one"},
 			setting.Preset{Name: "xdl", In: setting.Compared, JSON: `{"compat":"xdl"}`,
