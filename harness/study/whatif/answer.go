@@ -373,7 +373,7 @@ func (t *answerWriter) costs(b *Point) {
 			units.Nanoseconds(p.DeviceTime), fail)
 	}
 	if b.Permit == Slow {
-		t.say("It is %s.", t.Permit.Note(b))
+		t.say("It is permitted %s.", t.Permit.Note(b))
 	}
 }
 

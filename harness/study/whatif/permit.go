@@ -191,7 +191,7 @@ func worse(a, b RuleKind) RuleKind {
 // Note describes the worst kind of the rules that concern a point, and their features, such as
 // "not permitted with rdma, ipc"; "" if none concerns it.
 func (p *Permit) Note(of *Point) string {
-	note := map[RuleKind]string{Fails: "not permitted", Ignored: "ignored", Slow: "slow"}[of.Permit]
+	note := map[RuleKind]string{Fails: "not permitted", Ignored: "ignored", Slow: "at a cost"}[of.Permit]
 	var features []string
 	for _, r := range p.Rules {
 		if r.Kind == of.Permit && r.Feature != "" && slices.Contains(of.RuleIDs, r.ID) &&
@@ -323,14 +323,14 @@ func (t *answerWriter) reasons() (texts []string) {
 			}
 		}
 		if len(labels) == 0 {
-			continue // other rules forbid them, or they are baselines, which are slow by design
+			continue // other rules forbid them, or they are baselines, whose cost is by design
 		}
 		if n := len(labels) - mostNamed; n > 0 {
 			labels = append(labels[:mostNamed], fmt.Sprintf("%s more, which the table marks", units.Count(uint64(n))))
 		}
 		head := "Left out: "
 		if r.Kind == Slow {
-			head = "Permitted, but slow: "
+			head = "Permitted at a cost: "
 		}
 		head += strings.Join(labels, "; ")
 		i := slices.Index(heads, head)

@@ -62,9 +62,9 @@ func TestTheAnswerIsPermitted(t *testing.T) {
 		require.Equal(t, expandable, r.Answer.Label)
 		require.Equal(t, version, r.Recorded.Version)
 		text := strings.Join(r.Answer.Text, " ")
-		require.Equal(t, slow, strings.Contains(text, "It is slow with graphs."), text)
+		require.Equal(t, slow, strings.Contains(text, "It is permitted at a cost with graphs."), text)
 		require.Equal(t, slow, slices.ContainsFunc(r.Answer.Permits, func(s string) bool {
-			return strings.HasPrefix(s, "Permitted, but slow: "+expandable) && strings.Contains(s, "\nwith graphs: ")
+			return strings.HasPrefix(s, "Permitted at a cost: "+expandable) && strings.Contains(s, "\nwith graphs: ")
 		}))
 	}
 }

@@ -53,7 +53,7 @@ type RuleKind string
 const (
 	Fails   RuleKind = "error"   // fails, hangs or corrupts data
 	Ignored RuleKind = "ignored" // without effect
-	Slow    RuleKind = "slow"    // works at a cost: time, addresses or part of the effect
+	Slow    RuleKind = "slow"    // works at a cost: time, addresses, part of the effect, or a clear error
 )
 
 // Rule is an entry of the table: settings that do not work with a feature.
