@@ -154,6 +154,7 @@ func (t *answerWriter) write() {
 		t.choose(b)
 		t.say("No setting of %s that was %s%s completes this run on %s. %s would: it %s.", t.Recorded.Framework,
 			t.scope(), t.butBaseline(completes), t.cardName(), capital(t.name(b)), needs(b))
+		t.how(b)
 		t.tight(b)
 		t.costs(b)
 		t.fits(b)
@@ -198,11 +199,11 @@ func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, ne
 func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
-// 1/part. It never returns a baseline, a forbidden point, or one that loses the private pools; nil
-// if there is no point.
+// 1/part. It never returns a baseline, a forbidden point, one that loses the private pools, or a setting
+// that the release lacks; nil if there is no point.
 func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
-	f = func(p *Point) bool { return !p.Baseline && !t.losesPools(p) && t.allowed(p) && named(p) }
+	f = func(p *Point) bool { return !p.Baseline && !t.losesPools(p) && !t.lacks(p) && t.allowed(p) && named(p) }
 	var least device.Size
 	for i := range t.Runs {
 		if p := &t.Runs[i]; f(p) && (least == 0 || t.holds(p) < least) {
@@ -260,10 +261,18 @@ func (t *answerWriter) setting(b, least *Point) {
 	} else {
 		t.say("It %s.", needs(b))
 	}
+	t.how(b)
 	t.tight(b)
 	t.costs(b)
 	t.fits(b)
 	t.smallest(b, least)
+}
+
+// how says how to use a strategy.
+func (t *answerWriter) how(p *Point) {
+	if text := t.use(p); text != "" {
+		t.say("%s", text)
+	}
 }
 
 // held returns the bytes reserved when the recorded program ran out of memory, or 0.

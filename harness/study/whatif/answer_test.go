@@ -25,6 +25,7 @@ func point(label string, need, card device.Size, settings ...string) whatif.Poin
 			p.Export.Environment = []string{"PYTORCH_ALLOC_CONF=" + strings.Join(settings, ",")}
 		}
 	}
+	p.Strategy, _, _ = strings.Cut(label, " ")
 	p.Starts, p.DeviceCalls, p.DeviceTime, p.PeakReserved, p.Device = true, 2176, 44_000_000, need, card
 	if need != 0 {
 		p.MinCapacity, p.CompletesAt = &need, &need
@@ -118,7 +119,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			runs:    []whatif.Point{point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
 			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bestfit " +
-				"would: it needs 18.00 GiB. It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
+				"would: it needs 18.00 GiB. To use it: vramyard.torch.use(\"bestfit\") before the first tensor on the GPU " +
+				"(docs/pytorch.md). It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
 				"The recorded settings make 104 (9.00 ms), and fail. With 512.00 MiB for the CUDA context and libraries, the " +
 				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
@@ -127,7 +129,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			runs:    []whatif.Point{ofTensorFlow(point("bfc", 18*gib, 24*gib)), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
 			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bfc " +
-				"would: it needs 18.00 GiB. It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
+				"would: it needs 18.00 GiB. To use it: vramyard.torch.use(\"bfc\") before the first tensor on the GPU " +
+				"(docs/pytorch.md). It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
 				"The recorded settings make 104 (9.00 ms), and fail. With 512.00 MiB for the CUDA context and libraries, the " +
 				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
@@ -188,7 +191,8 @@ func TestAnswersWithoutAFailure(t *testing.T) {
 			card: 16 * gib, bound: 12 * gib, rec: whatif.Recorded{Streams: 1},
 			runs:    []whatif.Point{point("caching", 15*gib, 16*gib), point("bestfit", 12*gib, 16*gib)},
 			verdict: whatif.Strategy,
-			want: "The strategy bestfit completes this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 device " +
+			want: "The strategy bestfit completes this run on a card of 16.00 GiB. It needs 12.00 GiB. To use it: " +
+				"vramyard.torch.use(\"bestfit\") before the first tensor on the GPU (docs/pytorch.md). It makes 2,176 device " +
 				"calls, which take 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the Tesla T4 (14.75 GiB).",
 		},
@@ -287,6 +291,47 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 	require.Equal(t, whatif.None, a.Verdict)
 	require.Contains(t, text, "None: of the 30 settings that were tried, only the baseline direct completes this run on ")
 	require.Contains(t, text, "the strategy bestfit needs the least: 25.00 GiB")
+}
+
+// TestAnswersSayHowToUseAStrategy has a strategy that needs less than every setting.
+func TestAnswersSayHowToUseAStrategy(t *testing.T) {
+	r := &whatif.Result{
+		Card: 24 * gib, LowerBound: 17 * gib, Recorded: recording(t, 23*gib, died(gib)), Points: 30,
+		Runs: []whatif.Point{point("async:keep 8MiB", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
+	}
+	use := func(pools bool) string { return strings.Join(whatif.AnswerOf(r, pools).Text, " ") }
+	require.Contains(t, use(false), `would: it needs 18.00 GiB. To use it: vramyard.torch.use("async:keep", config='null') `+
+		`before the first tensor on the GPU (docs/pytorch.md).`)
+	require.Contains(t, use(true), "would: it needs 18.00 GiB. A program with private pools cannot load it (docs/pytorch.md).")
+	r.Recorded.Framework = "JAX"
+	require.Contains(t, use(false), "would: it needs 18.00 GiB. JAX has no way to load it.")
+	r.Recorded.Framework = ""
+	require.Contains(t, use(false), `It needs 18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. To use it: `)
+	r.Runs[0] = point("caching "+grows, 18*gib, 24*gib, grows)
+	require.NotContains(t, use(false), "To use it")
+}
+
+// TestAnswersNameNoSettingThatTheReleaseLacks has settings that need least and came with 2.1.
+func TestAnswersNameNoSettingThatTheReleaseLacks(t *testing.T) {
+	newer := point("caching "+grows, 18*gib, 24*gib, grows)
+	newer.Export.From = "2.1"
+	r := &whatif.Result{
+		Card: 24 * gib, LowerBound: 17 * gib, Recorded: recording(t, 23*gib, died(gib)), Points: 30,
+		Permit: &whatif.Permit{},
+		Runs:   []whatif.Point{newer, point("bestfit", 19*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
+	}
+	for version, named := range map[string]bool{"2.0.1": false, "2.1.0": true, "": true} {
+		r.Recorded.Version = version
+		a := whatif.AnswerOf(r, false)
+		texts := append([]string{a.Label}, a.Text...)
+		for _, c := range a.Constraints {
+			texts = append(texts, c.Text)
+		}
+		require.Equal(t, named, strings.Contains(strings.Join(texts, " "), grows), "%q: %q", version, texts)
+	}
+	r.Runs = r.Runs[:1]
+	r.Recorded.Version = "2.0.1"
+	require.Equal(t, whatif.None, whatif.AnswerOf(r, false).Verdict)
 }
 
 // TestAnswersKnowTheContext has a card that excludes the context, as a simulated run has.

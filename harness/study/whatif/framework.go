@@ -2,7 +2,9 @@ package whatif
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc/setting"
@@ -63,6 +65,32 @@ func (r *Result) ours(p *Point) bool {
 	rec := &r.Recorded
 	return p.Export != nil && p.Export.Framework == rec.Framework &&
 		(rec.Version == "" || !torchenv.Older(rec.Version, p.Export.From))
+}
+
+// lacks reports whether a point is a setting of the recorded framework that its release does not
+// have. No answer names it: under another name it would need that setting too.
+func (r *Result) lacks(p *Point) bool {
+	return p.Export != nil && p.Export.Framework == r.Recorded.Framework && !r.ours(p)
+}
+
+// use returns a sentence that says how users of the recorded framework, or of PyTorch if it is
+// unknown, load a strategy; "" for a setting of their framework.
+func (t *answerWriter) use(p *Point) string {
+	framework := t.Recorded.Framework
+	switch {
+	case t.ours(p) || framework == "" && p.Export != nil:
+		return ""
+	case framework != "" && framework != pytorch:
+		return framework + " has no way to load it."
+	case t.pools:
+		return "A program with private pools cannot load it (docs/pytorch.md)."
+	}
+	argument := strconv.Quote(p.Strategy)
+	if p.Label != p.Strategy {
+		config, _ := json.Marshal(p.setup.Config) // it was replayed
+		argument += ", config='" + string(config) + "'"
+	}
+	return "To use it: vramyard.torch.use(" + argument + ") before the first tensor on the GPU (docs/pytorch.md)."
 }
 
 // candidate reports whether a point may be the first answer: users can select it, or the framework

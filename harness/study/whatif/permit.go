@@ -262,6 +262,9 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 			t.choose(best)
 			c.Label, c.Environment, c.Need = t.a.Label, t.a.Environment, t.a.Need
 			c.Text = strings.TrimSuffix(c.Text, "none.") + t.name(best) + " " + needs(best) + "."
+			if how := t.use(best); how != "" {
+				c.Text += " " + how
+			}
 		}
 		if t.a, t.chosen = answer, chosen; c.Label != label {
 			answer.Constraints = append(answer.Constraints, c)
