@@ -71,7 +71,8 @@ func TestPyTorchPoolsAreReproduced(t *testing.T) {
 func TestSettingsThatATraceRejectsAreLeftOut(t *testing.T) {
 	const text, lines = "a 1 100MiB\nconf max_split_size_mb:20\na 2 50MiB\n", "a 1 100MiB\na 2 60MiB\n"
 	changing, other := write(t, "changing.trace", text), write(t, "other.trace", lines)
-	const reason = `event 1: conf "max_split_size_mb:20": max_split_size_mb:20: want at least `
+	const why = `: conf "max_split_size_mb:20": max_split_size_mb:20: want at least `
+	reason := changing + ":2" + why
 	words := func(args ...string) string { return strings.Join(strings.Fields(succeed(t, args...)), " ") }
 	for _, args := range [][]string{{"whatif", changing}, {"whatif", "--grid", "full", "--device", "sim:160MiB", changing},
 		{"whatif", "--device", "sim:120MiB", changing}, {"fleet", other, changing}} {
@@ -82,12 +83,18 @@ func TestSettingsThatATraceRejectsAreLeftOut(t *testing.T) {
 	}
 	require.Contains(t, words("whatif", "--across-releases", changing),
 		"releases 2.10 to 2.15 need 150.00 MiB. Releases 2.4 to 2.9 refuse these settings: "+reason+"21,")
+	bad := write(t, "bad.trace", "a 1 1MiB\n\n# a comment\nconf nonsense:1\n")
+	own := write(t, "own.trace", `# config={"conf":"large_segment_size_mb:64"}`+"\n"+text)
+	binary := filepath.Join(t.TempDir(), "bad.parquet")
+	succeed(t, "trace", "convert", bad, binary)
 	for path, want := range map[string]string{
-		write(t, "bad.trace", "a 1 1MiB\nconf nonsense:1\n"):                            `event 1: conf "nonsense:1": `,
-		write(t, "own.trace", `# config={"conf":"large_segment_size_mb:64"}`+"\n"+text): reason + "64",
+		bad: bad + `:4: conf "nonsense:1": `, own: own + ":3" + why + "64", binary: `event 1: conf "nonsense:1": `,
 	} {
 		status, _, stderr := command(t, "whatif", path)
 		require.Equal(t, exitTrouble, status)
 		require.Contains(t, strings.ReplaceAll(stderr, "alloc: invalid settings: ", ""), want)
+		status, _, stderr = command(t, "replay", "--strategy", "caching", path)
+		require.Equal(t, path != own, status == exitTrouble)
+		require.Equal(t, path != own, strings.Contains(strings.ReplaceAll(stderr, "alloc: invalid settings: ", ""), want))
 	}
 }

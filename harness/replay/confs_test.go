@@ -47,7 +47,7 @@ func TestConfEventsChangeSettings(t *testing.T) {
 func TestWrongConfEventsEndTheReplay(t *testing.T) {
 	const text = "a 1 5\nconf max_split_size_mb:5\nf 1\n"
 	_, err := runChanged(t, text, "caching", replay.Options{})
-	require.EqualError(t, err, `caching on test: event 1: conf "max_split_size_mb:5": alloc: invalid settings: `+
+	require.EqualError(t, err, `caching on test: test.trace:2: conf "max_split_size_mb:5": alloc: invalid settings: `+
 		"max_split_size_mb:5: want at least 20, the size of a large segment")
 	var seen error
 	_, err = runChanged(t, text, "caching", replay.Options{Observe: func(o replay.Observation) error {

@@ -112,7 +112,7 @@ func (r *runner) loop() error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("event %d: %w", i, err)
+			return fmt.Errorf("%s: %w", r.p.head.Place(i), err)
 		}
 		if r.series != nil {
 			r.sample(i)

@@ -125,6 +125,8 @@ type Trace struct {
 	Events []Event  // in order
 	Tags   []string // texts of tags; Tags[0] is ""
 	Slots  int      // number of distinct allocations; every Slot is below it
+
+	places *places // nil: unknown
 }
 
 // Get returns the value of the first pair with the given key, and whether there is one.

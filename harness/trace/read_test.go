@@ -376,3 +376,13 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestPlacesOfChangesAreLines has an event of each kind of place.
+func TestPlacesOfChangesAreLines(t *testing.T) {
+	head := read(t, "# a comment\nconf a:1\nmark b\n\nconf c:2\n").Head()
+	for event, want := range []string{"t.txt:2", "event 1", "t.txt:5", "event 3"} {
+		if got := head.Place(event); got != want {
+			t.Errorf("event %d is at %s, not %s", event, got, want)
+		}
+	}
+}

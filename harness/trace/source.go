@@ -1,6 +1,9 @@
 package trace
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Source is a trace that can be walked repeatedly without loading it into memory. A [Trace] is a
 // Source with a single batch. A Source is safe for concurrent use.
@@ -22,9 +25,28 @@ type Source interface {
 type Head struct {
 	Header Header // where it comes from
 	Events int    // number of events
+
+	places *places
 }
 
-func (t *Trace) Head() Head { return Head{t.Header, len(t.Events)} }
+// places has the lines of a file in which events are whose text a replay may reject.
+type places struct {
+	file  string
+	lines map[int]int // by the index of the event
+}
+
+// Place returns the place of an event for messages: "file:line" of a change of the settings in a
+// text file, otherwise "event 17".
+func (h Head) Place(event int) string {
+	if h.places != nil {
+		if line, ok := h.places.lines[event]; ok {
+			return fmt.Sprintf("%s:%d", h.places.file, line)
+		}
+	}
+	return fmt.Sprintf("event %d", event)
+}
+
+func (t *Trace) Head() Head { return Head{t.Header, len(t.Events), t.places} }
 
 func (t *Trace) Batches(yield func([]Event) error) error { return yield(t.Events) }
 

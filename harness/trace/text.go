@@ -302,7 +302,19 @@ func (p *parser) event(line []byte) error {
 	if p.loose && (e.Kind == Free || e.Kind == Use) && !p.b.Live(e.ID) {
 		return nil
 	}
+	if e.Kind == Conf {
+		p.place()
+	}
 	return p.b.Add(*e)
+}
+
+// place stores the line of the next event.
+func (p *parser) place() {
+	t := &p.b.trace
+	if t.places == nil {
+		t.places = &places{p.src.name, map[int]int{}}
+	}
+	t.places.lines[len(t.Events)] = p.src.num
 }
 
 // unknown returns the error for an unknown first word.

@@ -34,7 +34,10 @@ func sameAfterWriting(t *testing.T, tr *trace.Trace) {
 // compare compares two traces up to what the form decides.
 func compare(t *testing.T, got, want *trace.Trace, text string) {
 	t.Helper()
-	a, b := *got, *want
+	plain := func(t *trace.Trace) trace.Trace { // without the lines of the file
+		return trace.Trace{Header: t.Header, Events: t.Events, Tags: t.Tags, Slots: t.Slots}
+	}
+	a, b := plain(got), plain(want)
 	a.Header.Format, a.Header.Hash, b.Header.Format, b.Header.Hash = "", "", "", ""
 	if !reflect.DeepEqual(a, b) {
 		t.Fatalf("read\n%+v\nwrote\n%+v\nas\n%s", a, b, text)

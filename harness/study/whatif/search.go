@@ -171,7 +171,7 @@ func (s *search) rejecting(i int, at device.Size, err *replay.RejectedError) com
 	r := compare.Run{
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: s.trace.Gap(), Strategy: setup.Name,
 		Baseline: setup.Baseline, Events: t.Events, LowerBound: s.LowerBound, Device: at,
-		Rejects: fmt.Sprintf("event %d: %s", err.Event, why),
+		Rejects: t.Place(err.Event) + ": " + why,
 	}
 	r.Config, _ = json.Marshal(setup.ForCapacity(at).Config) // the replay encoded it before
 	return r
