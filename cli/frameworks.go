@@ -47,18 +47,22 @@ func frameworkOf(rec *whatif.Recorded) (framework, bool) {
 
 // modelFramework finds the strategy of the allocator that TensorFlow or JAX had according to lines
 // of the header, such as XLA_PYTHON_CLIENT_MEM_FRACTION=0.9. Without such lines it takes the
-// defaults.
-func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) error {
+// defaults. path is the file for messages.
+func modelFramework(c setting.Catalogue, rec *whatif.Recorded, head trace.Head, path string) error {
 	f, ok := frameworkOf(rec)
+	h := head.Header
+	for i, p := range h.Meta {
+		if err := f.check(p, rec.Framework); err != nil {
+			return fmt.Errorf("%s: %w", head.PairPlace(i, path), err)
+		}
+	}
 	if !ok || rec.Setup.Name != "" {
 		return nil
 	}
-	if err := f.checkOthers(h); err != nil {
-		return err
-	}
-	strategy, err := f.strategy(rec, h)
-	if err != nil {
-		return err
+	strategy := f.strategies[0][1]
+	if value, given := h.Get(f.variable); given {
+		rec.Environment = append(rec.Environment, f.variable+"="+value)
+		strategy, _ = f.strategyOf(value) // checked above
 	}
 	var conf []string
 	for _, name := range bfc.ConfNames(f.name) {
@@ -69,7 +73,7 @@ func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) e
 	rec.Environment = append(rec.Environment, conf...)
 	text := strings.Join(conf, " ")
 	if _, err := (bfc.Config{Conf: text}).WithDefaults(); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	base, _, _ := strings.Cut(strategy, ":")
 	if _, known := c.Spec(base); !known {
@@ -79,40 +83,61 @@ func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) e
 	if base == "bfc" {
 		fields, _ = json.Marshal(map[string]string{"conf": text}) // strings can be encoded
 	}
-	rec.Setup, err = c.Lookup(strategy, fields)
+	var err error
+	if rec.Setup, err = c.Lookup(strategy, fields); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	rec.Presumed = len(rec.Environment) == 0
-	return err
+	return nil
 }
 
 // settings returns the names of the framework's settings.
 func (f framework) settings() []string { return append([]string{f.variable}, bfc.ConfNames(f.name)...) }
 
-// checkOthers refuses a header with a setting of another framework.
-func (f framework) checkOthers(h trace.Header) error {
+// frameworkSettings returns the names of the settings of all frameworks.
+func frameworkSettings() (names []string) {
+	for _, f := range frameworks {
+		names = append(names, f.settings()...)
+	}
+	return names
+}
+
+// check refuses a pair of a header that is a setting of another framework than the recorded one, or
+// that has a wrong value. The zero framework is PyTorch or unknown.
+func (f framework) check(p trace.Pair, recorded string) error {
 	for _, other := range frameworks {
-		for _, name := range other.settings() {
-			if _, given := h.Get(name); given && other.name != f.name {
-				return fmt.Errorf("%s: %s does not read it, %s does: want one of %s", name, f.name, other.name,
-					strings.Join(f.settings(), ", "))
-			}
+		switch {
+		case other.name == f.name || !slices.Contains(other.settings(), p.Key):
+		case f.name != "":
+			return fmt.Errorf("%s: %s does not read it, %s does: want one of %s", p.Key, f.name, other.name,
+				strings.Join(f.settings(), ", "))
+		case recorded == "":
+			return fmt.Errorf("%s: %s reads it: want the line %s=%s too", p.Key, other.name, trace.FrameworkKey, other.name)
+		default:
+			return fmt.Errorf("%s: %s does not read it, %s does", p.Key, recorded, other.name)
 		}
+	}
+	switch {
+	case p.Key == f.variable && f.variable != "":
+		_, err := f.strategyOf(p.Value)
+		return err
+	case f.name != "" && slices.Contains(bfc.ConfNames(f.name), p.Key):
+		_, err := (bfc.Config{Conf: p.Key + "=" + p.Value}).WithDefaults()
+		return err
 	}
 	return nil
 }
 
-// strategy returns the strategy of the allocator that a header names, or of the default; "" if it
-// has no model.
-func (f framework) strategy(rec *whatif.Recorded, h trace.Header) (string, error) {
-	value, given := h.Get(f.variable)
-	if given {
-		rec.Environment = append(rec.Environment, f.variable+"="+value)
-	}
+// strategyOf returns the strategy of the allocator that a value of the variable selects; "" if it has
+// no model.
+func (f framework) strategyOf(value string) (string, error) {
 	var known []string
 	for _, s := range f.strategies {
-		if s[0] == value && given == (s[0] != "") {
+		switch s[0] {
+		case "": // the default, which no value selects
+		case value:
 			return s[1], nil
-		}
-		if s[0] != "" {
+		default:
 			known = append(known, s[0])
 		}
 	}

@@ -226,8 +226,21 @@ func TestSettingsInTheHeaderAreChecked(t *testing.T) {
 		path := write(t, "t.trace", "# vramyard-trace 1\n"+header+"a 1 12MiB\n")
 		status, stdout, stderr := command(t, "whatif", path)
 		require.Equal(t, exitTrouble, status)
-		require.Contains(t, stderr, path+": "+want)
+		require.Contains(t, stderr, path+":3: "+want)
 		require.Empty(t, stdout)
+	}
+	for header, want := range map[string]string{
+		"# XLA_PYTHON_CLIENT_MEM_FRACTION=0.5\n": ":1: XLA_PYTHON_CLIENT_MEM_FRACTION: JAX reads it: want the line " +
+			"framework=JAX too",
+		"# framework=pytorch\n# TF_GPU_ALLOCATOR=cuda_malloc\n": ":2: TF_GPU_ALLOCATOR: PyTorch does not read it, " +
+			"TensorFlow does",
+		"# framework=JAX\n# XLA_CLIENT_MEM_FRACTION=0.5\n# XLA_PYTHON_CLIENT_MEM_FRACTION=0.5\n": ": bfc: conf: " +
+			"XLA_PYTHON_CLIENT_MEM_FRACTION and XLA_CLIENT_MEM_FRACTION: want one of them, JAX refuses both",
+	} {
+		path := write(t, "t.trace", header+"a 1 12MiB\n")
+		status, _, stderr := command(t, "whatif", path)
+		require.Equal(t, exitTrouble, status)
+		require.Equal(t, "vramyard: "+path+want+"\n", stderr)
 	}
 	_, words := askWhatif(t, write(t, "t.trace", fragmenting("# vramyard-trace 1\n# framework=JAX\n"+
 		"# XLA_PYTHON_CLIENT_ALLOCATOR=vmm\n")))

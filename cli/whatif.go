@@ -277,6 +277,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if err := f.checkMarks(path, w); err != nil {
 		return nil, whatif.Recorded{}, err
 	}
+	if err := whatif.CheckHeader(w.Head(), path, frameworkSettings()); err != nil {
+		return nil, whatif.Recorded{}, err
+	}
 	rec := whatif.RecordedIn(w)
 	rec.Version = cmp.Or(rec.Version, f.release)
 	if of.Timeline != nil {
@@ -295,8 +298,8 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: --torch: %w", path, err)
 	}
 	rec.Deploy(f.deployment) // after the recorded allocator, whose version is the file's
-	if err := modelFramework(f.catalogue, &rec, w.Head().Header); err != nil {
-		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	if err := modelFramework(f.catalogue, &rec, w.Head(), path); err != nil {
+		return nil, whatif.Recorded{}, err
 	}
 	if of.Timeline != nil {
 		rec.Final = of.Final()

@@ -265,7 +265,16 @@ func (p *parser) pair(text []byte) error {
 		}
 		value = plain
 	}
-	return p.b.meta(key, value, &p.named)
+	pairs := len(p.b.trace.Header.Meta)
+	if err := p.b.meta(key, value, &p.named); err != nil || len(p.b.trace.Header.Meta) == pairs {
+		return err
+	}
+	if err := p.b.memory.Take(placeBytes); err != nil {
+		return err
+	}
+	places := p.places()
+	places.pairs = append(places.pairs, p.src.num)
+	return nil
 }
 
 // isKey reports whether s is a valid key of a header pair: letters, digits and _ . -

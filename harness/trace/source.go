@@ -29,21 +29,31 @@ type Head struct {
 	places *places
 }
 
-// places has the lines of a file in which events are whose text a replay may reject.
+// places has the lines of a text file for the errors of its users.
 type places struct {
-	file  string
-	lines map[int]int // by the index of the event
+	file   string
+	events map[int]int // by the index of an event whose text a replay may reject
+	pairs  []int       // of the pairs of the header
 }
 
 // Place returns the place of an event for messages: "file:line" of a change of the settings in a
 // text file, otherwise "event 17".
 func (h Head) Place(event int) string {
 	if h.places != nil {
-		if line, ok := h.places.lines[event]; ok {
+		if line, ok := h.places.events[event]; ok {
 			return fmt.Sprintf("%s:%d", h.places.file, line)
 		}
 	}
 	return fmt.Sprintf("event %d", event)
+}
+
+// PairPlace returns the place of a pair of the header for messages: "file:line", or path if the line
+// is unknown.
+func (h Head) PairPlace(pair int, path string) string {
+	if h.places == nil || pair >= len(h.places.pairs) {
+		return path
+	}
+	return fmt.Sprintf("%s:%d", h.places.file, h.places.pairs[pair])
 }
 
 func (t *Trace) Head() Head { return Head{t.Header, len(t.Events), t.places} }

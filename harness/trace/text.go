@@ -303,18 +303,23 @@ func (p *parser) event(line []byte) error {
 		return nil
 	}
 	if e.Kind == Conf {
-		p.place()
+		if err := p.b.memory.Take(placeBytes); err != nil {
+			return err
+		}
+		p.places().events[len(p.b.trace.Events)] = p.src.num
 	}
 	return p.b.Add(*e)
 }
 
-// place stores the line of the next event.
-func (p *parser) place() {
+// placeBytes is more than a place takes.
+const placeBytes = 64
+
+func (p *parser) places() *places {
 	t := &p.b.trace
 	if t.places == nil {
-		t.places = &places{p.src.name, map[int]int{}}
+		t.places = &places{file: p.src.name, events: map[int]int{}}
 	}
-	t.places.lines[len(t.Events)] = p.src.num
+	return t.places
 }
 
 // unknown returns the error for an unknown first word.

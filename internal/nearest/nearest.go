@@ -31,6 +31,20 @@ func Name(name string, known []string) string {
 	return best
 }
 
+// Typo returns the first known name that another one probably means: it differs in case only, or by
+// one edit; "" if none does.
+func Typo(name string, known []string) string {
+	if len(name) > longest {
+		return ""
+	}
+	for _, k := range known {
+		if name != k && (strings.EqualFold(name, k) || distance([]rune(name), []rune(k)) == 1) {
+			return k
+		}
+	}
+	return ""
+}
+
 // longest is the most letters of a name that is compared: a longer one is not a typing error.
 const longest = 100
 

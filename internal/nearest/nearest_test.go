@@ -27,3 +27,14 @@ func TestWantListsAllNames(t *testing.T) {
 	require.Equal(t, `did you mean "slab"? want one of bfc, slab`, nearest.Want("slob", []string{"bfc", "slab"}))
 	require.Equal(t, "want one of bfc, slab", nearest.Want("arena", []string{"bfc", "slab"}))
 }
+
+func TestTypoFindsOneEditOrAnotherCase(t *testing.T) {
+	known := []string{"torch", "TF_GPU_ALLOCATOR"}
+	for name, want := range map[string]string{
+		"Torch": "torch", "torh": "torch", "torcch": "torch", "tf_gpu_allocator": "TF_GPU_ALLOCATOR",
+		"TF_GPU_ALLOCATER": "TF_GPU_ALLOCATOR", "tf_gpu_allocater": "", "trch2": "", "t": "", "": "", "torch": "",
+		strings.Repeat("torch", 50): "",
+	} {
+		require.Equal(t, want, nearest.Typo(name, known), name)
+	}
+}
