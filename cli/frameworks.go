@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -26,12 +27,15 @@ type framework struct {
 	strategies [][2]string
 }
 
+// tensorFlow is the name of TensorFlow.
+const tensorFlow = "TensorFlow"
+
 var frameworks = []framework{
 	{"JAX", "jax", "XLA_PYTHON_CLIENT_ALLOCATOR", [][2]string{
 		{"", "bfc:jax"}, {"default", "bfc:jax"}, {"bfc", "bfc:jax"}, {"cuda_async", "async:keep"}, {"platform", "direct"},
 		{"vmm", ""},
 	}},
-	{"TensorFlow", "tensorflow", "TF_GPU_ALLOCATOR", [][2]string{
+	{tensorFlow, "tensorflow", "TF_GPU_ALLOCATOR", [][2]string{
 		{"", "bfc:tensorflow"}, {"cuda_malloc_async", "async:tensorflow"}, {"cuda_malloc", "direct"}, {"memory_guard", ""},
 	}},
 }
@@ -47,8 +51,8 @@ func frameworkOf(rec *whatif.Recorded) (framework, bool) {
 
 // modelFramework finds the strategy of the allocator that TensorFlow or JAX had according to lines
 // of the header, such as XLA_PYTHON_CLIENT_MEM_FRACTION=0.9. Without such lines it takes the
-// defaults. path is the file for messages.
-func modelFramework(c setting.Catalogue, rec *whatif.Recorded, head trace.Head, path string) error {
+// defaults. path is the file for messages, and capability the compute capability for bfc.
+func modelFramework(c setting.Catalogue, rec *whatif.Recorded, head trace.Head, path string, capability int) error {
 	f, ok := frameworkOf(rec)
 	h := head.Header
 	for i, p := range h.Meta {
@@ -81,7 +85,7 @@ func modelFramework(c setting.Catalogue, rec *whatif.Recorded, head trace.Head, 
 	}
 	var fields []byte
 	if base == "bfc" {
-		fields, _ = json.Marshal(map[string]string{"conf": text}) // strings can be encoded
+		fields, _ = json.Marshal(map[string]any{"conf": text, "compute_capability": capability}) // it can be encoded
 	}
 	var err error
 	if rec.Setup, err = c.Lookup(strategy, fields); err != nil {
@@ -128,8 +132,8 @@ func (f framework) check(p trace.Pair, recorded string) error {
 	return nil
 }
 
-// strategyOf returns the strategy of the allocator that a value of the variable selects; "" if it has
-// no model.
+// strategyOf returns the strategy of the allocator that a value of the variable selects; "" if it
+// has no model.
 func (f framework) strategyOf(value string) (string, error) {
 	var known []string
 	for _, s := range f.strategies {
@@ -166,5 +170,43 @@ func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) 
 		texts = append(texts, bytes.NewReader(text))
 	}
 	setups, err := whatif.FitGrid(io.MultiReader(texts...), f.catalogue)
-	return whatif.ForFramework(rec.Framework, setups), err
+	if err != nil {
+		return nil, err
+	}
+	return withCapability(f.catalogue, whatif.ForFramework(rec.Framework, setups), f.capability(rec))
+}
+
+// capability returns the major compute capability of the card, by which TensorFlow leaves memory to
+// the libraries of CUDA: the newest one if the card is unknown. It returns 0 for other frameworks,
+// and for the capacity of a recording, which the allocator had.
+func (f *whatifFlags) capability(rec *whatif.Recorded) (newest int) {
+	_, card, _ := f.shape() // the error was returned before
+	if rec.Framework != tensorFlow || card == 0 && rec.Capacity != 0 {
+		return 0
+	}
+	for _, c := range sim.Cards() {
+		if newest = max(newest, c.Capability); c.Memory == card {
+			return c.Capability
+		}
+	}
+	return newest
+}
+
+// withCapability returns setups with a compute capability for those of bfc.
+func withCapability(c setting.Catalogue, setups []setting.Setup, capability int) ([]setting.Setup, error) {
+	for i, s := range setups {
+		config, ok := s.Config.(bfc.Config)
+		if !ok || capability == 0 {
+			continue
+		}
+		config.ComputeCapability = capability
+		text, err := json.Marshal(config)
+		if err != nil {
+			return nil, err
+		}
+		if setups[i], err = c.Lookup(s.Name, text); err != nil {
+			return nil, err
+		}
+	}
+	return setups, nil
 }

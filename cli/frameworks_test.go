@@ -119,7 +119,7 @@ func TestRecordedFailuresGetTheWordsOfTheirFramework(t *testing.T) {
 		{refused("# framework=jax\n# XLA_PYTHON_CLIENT_MEM_FRACTION=.5\n"), "",
 			"Yes: XLA_PYTHON_CLIENT_MEM_FRACTION=0.69 completes this run on a card of 400.00 MiB.",
 			"    export XLA_PYTHON_CLIENT_MEM_FRACTION=0.69\n", "XLA_PYTHON_CLIENT_MEM_FRACTION=.5"},
-		{refused("# framework=TensorFlow\n# per_process_gpu_memory_fraction=0.5\n"), "",
+		{refused("# framework=TensorFlow\n# per_process_gpu_memory_fraction=0.5\n"), "- strategy: bfc:tensorflow\n",
 			"Yes: TensorFlow without any setting completes this run on a card of 400.00 MiB.", "",
 			"per_process_gpu_memory_fraction=0.5"},
 		{refused("# framework=TensorFlow\n# TF_GPU_ALLOCATOR=cuda_malloc_async\n# per_process_gpu_memory_fraction=0.5\n"),
@@ -186,6 +186,31 @@ func TestTheLeastShareCompletes(t *testing.T) {
 	require.Contains(t, words, "With the defaults of JAX the run completes on a card of 1.00 GiB")
 	require.Contains(t, words, "To share the card, XLA_PYTHON_CLIENT_MEM_FRACTION=0.27 is enough. JAX takes 276.48 MiB "+
 		"of the card, the least share in steps of 0.01 that completes;")
+}
+
+// TestTensorFlowLeavesMemoryToLibraries has a block that needs the reserve of TensorFlow on a T4, a
+// card of another capability, one without a name, and the same memory as the allocator of a
+// recording had.
+func TestTensorFlowLeavesMemoryToLibraries(t *testing.T) {
+	const text = "a 1 14100MiB\n"
+	for _, c := range []struct {
+		header, device string
+		completes      bool
+	}{
+		{"# framework=TensorFlow\n", "sim:t4-16g", false}, {"# framework=TensorFlow\n", "sim:l4-24g", true},
+		{"# framework=TensorFlow\n", "sim:15900MiB", true}, {"# framework=TensorFlow\n", "sim:15899MiB", false},
+		{"# framework=TensorFlow\n# recorded_capacity=15835594752\n", "", true},
+	} {
+		args := []string{write(t, "t.trace", c.header+text)}
+		if c.device != "" {
+			args = append(args, "--device", c.device)
+		}
+		r := whatifJSON(t, args...)
+		require.Equal(t, c.completes, r.Answer.Verdict == whatif.Carried, "%+v: %q", c, r.Answer.Text)
+		i := slices.IndexFunc(r.Runs, func(p whatif.Point) bool { return p.Recorded })
+		require.Contains(t, string(r.Runs[i].Config), `"garbage_collection": true`, "as in the preset")
+		require.Contains(t, strings.Join(r.Answer.Sure, " "), "leaves 225 to 1,800 MiB of the card to the libraries of CUDA")
+	}
 }
 
 // TestFrameworksMayTakeEveryBlockFromTheDevice: the baseline is a setting of JAX and of TensorFlow.

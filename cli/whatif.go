@@ -251,8 +251,8 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 	return setups, nil
 }
 
-// checkMarks returns an error if the marks at which a setting of the grid changes are missing from a
-// trace, or reversed.
+// checkMarks returns an error if the marks at which a setting of the grid changes are missing from
+// a trace, or reversed.
 func (f *whatifFlags) checkMarks(path string, w *whatif.SurveyedTrace) error {
 	for _, marks := range f.marks {
 		if err := w.Marks.Check(marks, path); err != nil {
@@ -298,7 +298,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: --torch: %w", path, err)
 	}
 	rec.Deploy(f.deployment) // after the recorded allocator, whose version is the file's
-	if err := modelFramework(f.catalogue, &rec, w.Head(), path); err != nil {
+	if err := modelFramework(f.catalogue, &rec, w.Head(), path, f.capability(&rec)); err != nil {
 		return nil, whatif.Recorded{}, err
 	}
 	if of.Timeline != nil {

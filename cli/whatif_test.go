@@ -238,7 +238,8 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 		"@lod..loaded":  `a setting changes at the mark "lod": did you mean "load"? the trace has no such mark` + "\n",
 		"@loaded..load": fmt.Sprintf(reversed, 2, "the trace", 0),
 	} {
-		file := write(t, "h.trace", "# config={\"conf\":\"max_split_size_mb:20"+conf+"\"}\nmark load\na 1 1MiB\nmark loaded\n")
+		file := write(t, "h.trace", `# config={"conf":"max_split_size_mb:20`+conf+`"}`+
+			"\nmark load\na 1 1MiB\nmark loaded\n")
 		status, _, stderr = command(t, "whatif", file)
 		require.Equal(t, exitTrouble, status)
 		require.Equal(t, "vramyard: "+file+": config: "+want, stderr)

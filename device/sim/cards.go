@@ -18,6 +18,8 @@ type Card struct {
 	// Link is the bandwidth to the host in each direction: 16 lanes of PCI Express of the generation
 	// that the vendor specifies, after line coding.
 	Link uint64 `json:"link_bytes_per_second"`
+	// Capability is the major compute capability: https://developer.nvidia.com/cuda-gpus.
+	Capability int `json:"compute_capability"`
 	// MemorySource is the source of Memory.
 	MemorySource string `json:"memory_source"`
 	// BandwidthSource is the source of Bandwidth.
@@ -52,20 +54,20 @@ func mib(n device.Size) device.Size { return device.AlignDown(n*device.MiB, card
 
 // cards are the cards by name. A test compares them with the table of docs/device-model.md.
 var cards = []Card{
-	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, pcie6, pytorch, "driver"},
-	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, pcie5, pytorch, sheet},
-	{"h100-94g", "NVIDIA H100 NVL", mib(95320), 3900e9, pcie5, ultralytics, sheet},
-	{"h100-80g", "NVIDIA H100 SXM", mib(81090), 3350e9, pcie5, pytorch, sheet},
-	{"a100-80g", "NVIDIA A100 SXM4 80GB", mib(81153), 2039e9, pcie4, ultralytics, sheet},
-	{"l40s-48g", "NVIDIA L40S", mib(45495), 864e9, pcie4, ultralytics, recalled},
-	{"a100-40g", "NVIDIA A100 SXM4 40GB", mib(40514), 1555e9, pcie4, ultralytics, sheet},
-	{"v100-32g", "Tesla V100 SXM2 32GB", mib(32494), 900e9, pcie3, ultralytics, sheet},
-	{"rtx5090-32g", "GeForce RTX 5090", mib(32117), 1792e9, pcie5, deviceQuery, recalled},
-	{"rtx4090-24g", "GeForce RTX 4090", mib(24210), 1008e9, pcie4, ultralytics, sheet},
-	{"rtx3090-24g", "GeForce RTX 3090", mib(24259), 936e9, pcie4, pytorch, recalled},
-	{"l4-24g", "NVIDIA L4", mib(22693), 300e9, pcie4, ultralytics, sheet},
-	{"v100-16g", "Tesla V100 SXM2 16GB", mib(16160), 900e9, pcie3, pytorch, sheet},
-	{"t4-16g", "Tesla T4", mib(15102), 320e9, pcie3, pytorch, sheet},
+	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, pcie6, 10, pytorch, "driver"},
+	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, pcie5, 9, pytorch, sheet},
+	{"h100-94g", "NVIDIA H100 NVL", mib(95320), 3900e9, pcie5, 9, ultralytics, sheet},
+	{"h100-80g", "NVIDIA H100 SXM", mib(81090), 3350e9, pcie5, 9, pytorch, sheet},
+	{"a100-80g", "NVIDIA A100 SXM4 80GB", mib(81153), 2039e9, pcie4, 8, ultralytics, sheet},
+	{"l40s-48g", "NVIDIA L40S", mib(45495), 864e9, pcie4, 8, ultralytics, recalled},
+	{"a100-40g", "NVIDIA A100 SXM4 40GB", mib(40514), 1555e9, pcie4, 8, ultralytics, sheet},
+	{"v100-32g", "Tesla V100 SXM2 32GB", mib(32494), 900e9, pcie3, 7, ultralytics, sheet},
+	{"rtx5090-32g", "GeForce RTX 5090", mib(32117), 1792e9, pcie5, 12, deviceQuery, recalled},
+	{"rtx4090-24g", "GeForce RTX 4090", mib(24210), 1008e9, pcie4, 8, ultralytics, sheet},
+	{"rtx3090-24g", "GeForce RTX 3090", mib(24259), 936e9, pcie4, 8, pytorch, recalled},
+	{"l4-24g", "NVIDIA L4", mib(22693), 300e9, pcie4, 8, ultralytics, sheet},
+	{"v100-16g", "Tesla V100 SXM2 16GB", mib(16160), 900e9, pcie3, 7, pytorch, sheet},
+	{"t4-16g", "Tesla T4", mib(15102), 320e9, pcie3, 7, pytorch, sheet},
 }
 
 // Cards returns the cards for device specifications, largest first.

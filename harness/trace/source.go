@@ -47,8 +47,8 @@ func (h Head) Place(event int) string {
 	return fmt.Sprintf("event %d", event)
 }
 
-// PairPlace returns the place of a pair of the header for messages: "file:line", or path if the line
-// is unknown.
+// PairPlace returns the place of a pair of the header for messages: "file:line", or path if the
+// line is unknown.
 func (h Head) PairPlace(pair int, path string) string {
 	if h.places == nil || pair >= len(h.places.pairs) {
 		return path

@@ -46,7 +46,7 @@ var (
 )
 
 // New returns an allocator over src. It takes nothing from the device yet. It fails if the
-// configuration is invalid, or if MemoryFraction is set and the device does not return its memory.
+// configuration is invalid, or if the limit follows the device and that does not return its memory.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -59,7 +59,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if !c.AllowGrowth || c.FragmentationFraction > 0 || !a.span.Fits(mostFirst, c.Limit) {
 		a.span.Pin(c.Limit)
 	}
-	if c.MemoryFraction > 0 {
+	if c.followsDevice() {
 		a.span.Pin(0) // the limit follows another rule
 	}
 	a.chunks.spare = none

@@ -36,6 +36,10 @@ type Config struct {
 	// MemoryFraction bounds the bytes held to a share of the device's memory, in addition to Limit;
 	// 0 for no such bound. It is ignored on a device that does not report its memory.
 	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"limit as a share of the device's memory: per_process_gpu_memory_fraction in TensorFlow, XLA_PYTHON_CLIENT_MEM_FRACTION in JAX, which has 0.75; 0 for none. The smaller of it and limit applies"`
+	// ComputeCapability is the major compute capability of the GPU, by which TensorFlow leaves
+	// memory to the libraries of CUDA unless MemoryFraction is set; 0 to leave none. It is ignored
+	// on a device that does not report its memory.
+	ComputeCapability int `json:"compute_capability,omitzero" doc:"major compute capability of the GPU, by which TensorFlow leaves memory to CUDA's libraries if memory_fraction is 0; 0 to leave none"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.
@@ -59,13 +63,16 @@ type Config struct {
 }
 
 // ForCapacity returns the configuration for a device of n bytes: Limit becomes n, unless
-// MemoryFraction follows the device by itself.
+// MemoryFraction or ComputeCapability follows the device by itself.
 func (c Config) ForCapacity(n device.Size) Config {
-	if c.MemoryFraction == 0 {
+	if !c.followsDevice() {
 		c.Limit = n
 	}
 	return c
 }
+
+// followsDevice reports whether the limit depends on the memory of the device.
+func (c Config) followsDevice() bool { return c.MemoryFraction > 0 || c.ComputeCapability > 0 }
 
 // Preallocates reports whether the allocator reserves its whole limit with the first request, so
 // that the reserved bytes are independent of the demand.
@@ -93,24 +100,58 @@ func (c Config) WithDefaults() (Config, error) {
 	if f := c.MemoryFraction; !(f >= 0 && f <= 1) {
 		return c, fmt.Errorf("bfc: memory_fraction: %v: want a share of the device from 0 to 1", f)
 	}
+	if n := c.ComputeCapability; n < 0 || n > mostCapability {
+		return c, fmt.Errorf("bfc: compute_capability: %d: want the major version, from 1 to %d, or 0", n, mostCapability)
+	}
 	return c, c.checkVariant()
 }
 
-// onDevice returns the configuration for the device behind src: MemoryFraction becomes a limit in
-// bytes, as when the original starts.
+// mostCapability bounds the major compute capability, to detect 75 for 7.5.
+const mostCapability = 30
+
+// onDevice returns the configuration for the device behind src: MemoryFraction or ComputeCapability
+// becomes a limit in bytes, as when the original starts.
 func (c Config) onDevice(src device.Source) (Config, error) {
 	info, ok := device.MemoryInfoOf(src)
-	if c.MemoryFraction == 0 || !ok {
+	if !c.followsDevice() || !ok {
 		return c, nil
 	}
 	_, total, err := info.MemoryInfo()
-	if err != nil {
-		return c, fmt.Errorf("bfc: memory_fraction: %w", err)
-	}
-	if total > 0 { // else the device is unlimited
+	switch {
+	case err != nil:
+		return c, fmt.Errorf("bfc: the memory of the device: %w", err)
+	case total == 0: // the device is unlimited
+	case c.MemoryFraction > 0:
 		c.Limit = min(c.Limit, max(device.Size(c.MemoryFraction*float64(total)), 1))
+	default:
+		c.Limit = min(c.Limit, total-c.reserve(total))
 	}
 	return c, nil
+}
+
+// reserve returns the bytes of a device with n bytes that TensorFlow leaves to the libraries of
+// CUDA.
+//
+// Source: MinSystemMemory and SingleVirtualDeviceMemoryLimit in
+// tensorflow/core/common_runtime/gpu/gpu_device.cc, since pull request 44810 of November 2020.
+func (c Config) reserve(n device.Size) device.Size {
+	var bytes device.Size
+	switch {
+	case n < 2*device.GiB:
+		bytes = 225 * device.MiB
+	case c.ComputeCapability <= 6:
+		bytes = 500 * device.MiB
+	case c.ComputeCapability == 7:
+		bytes = 1050 * device.MiB
+	case c.ComputeCapability == 8:
+		bytes = 1536 * device.MiB
+	default:
+		bytes = 1800 * device.MiB
+	}
+	if bytes >= n {
+		return 0
+	}
+	return bytes
 }
 
 // checkVariant returns an error that names the first option that the variant did not have.
@@ -157,7 +198,7 @@ func (c Config) WithShare(share float64) Config {
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc, and
 // xla/pjrt/gpu/gpu_helpers.cc.
 func (c Config) Exports() []setting.Export {
-	c.Limit, c.AllocationIDs = 0, false
+	c.Limit, c.AllocationIDs, c.ComputeCapability = 0, false, 0
 	plain := Config{Variant: V2024, MemoryFraction: c.MemoryFraction, AllowGrowth: c.AllowGrowth,
 		GarbageCollection: c.GarbageCollection}
 	switch {

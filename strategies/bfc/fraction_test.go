@@ -51,3 +51,26 @@ func TestMemoryFractionNeedsTheMemoryOfTheDevice(t *testing.T) {
 	_, err = bfc.New(dev, bfc.Config{})
 	require.NoError(t, err)
 }
+
+// TestComputeCapabilityLeavesMemoryToLibraries has the reserve of TensorFlow by size and
+// capability. A device that the reserve would take whole is not reduced, and MemoryFraction
+// replaces it.
+func TestComputeCapabilityLeavesMemoryToLibraries(t *testing.T) {
+	for _, c := range []struct {
+		capability     int
+		capacity, want device.Size
+	}{
+		{0, 16 * gib, device.TiB}, {6, 16 * gib, 16*gib - 500*mib}, {7, 16 * gib, 16*gib - 1050*mib},
+		{8, 16 * gib, 16*gib - 1536*mib}, {9, 16 * gib, 16*gib - 1800*mib}, {12, 16 * gib, 16*gib - 1800*mib},
+		{8, 2 * gib, 512 * mib}, {8, 2*gib - 1, 2*gib - 1 - 225*mib}, {8, 225 * mib, 225 * mib}, {8, 0, device.TiB},
+	} {
+		r := newRig(t, bfc.Config{ComputeCapability: c.capability, AllowGrowth: true}, sim.Config{Capacity: c.capacity})
+		require.Equal(t, c.want, r.Stats().Limit, "%+v", c)
+	}
+	r := newRig(t, bfc.Config{ComputeCapability: 8, MemoryFraction: 0.5}, sim.Config{Capacity: 16 * gib})
+	require.Equal(t, 8*gib, r.Stats().Limit)
+	for _, capability := range []int{-1, 75} {
+		_, err := bfc.Config{ComputeCapability: capability}.WithDefaults()
+		require.ErrorContains(t, err, "bfc: compute_capability: ")
+	}
+}

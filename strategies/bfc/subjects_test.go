@@ -13,6 +13,7 @@ func subjects() []props.Subject {
 		subject("default", bfc.Config{}),
 		subject("growth", bfc.Config{AllowGrowth: true}),
 		subject("tensorflow", bfc.Config{GarbageCollection: true}),
+		subject("tensorflow-reserve", bfc.Config{GarbageCollection: true, ComputeCapability: 8}),
 		subject("jax", bfc.Config{MemoryFraction: 0.75}),
 		subject("jax-growth", bfc.Config{AllowGrowth: true, MemoryFraction: 0.75}),
 		subject("gc", bfc.Config{AllowGrowth: true, GarbageCollection: true, AllocationIDs: true}),

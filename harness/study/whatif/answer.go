@@ -199,8 +199,8 @@ func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, ne
 func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
-// 1/part. It never returns a baseline, a forbidden point, one that loses the private pools, or a setting
-// that the release lacks; nil if there is no point.
+// 1/part. It never returns a baseline, a forbidden point, one that loses the private pools, or a
+// setting that the release lacks; nil if there is no point.
 func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
 	f = func(p *Point) bool { return !p.Baseline && !t.losesPools(p) && !t.lacks(p) && t.allowed(p) && named(p) }

@@ -302,7 +302,8 @@ func TestAnswersSayHowToUseAStrategy(t *testing.T) {
 	use := func(pools bool) string { return strings.Join(whatif.AnswerOf(r, pools).Text, " ") }
 	require.Contains(t, use(false), `would: it needs 18.00 GiB. To use it: vramyard.torch.use("async:keep", config='null') `+
 		`before the first tensor on the GPU (docs/pytorch.md).`)
-	require.Contains(t, use(true), "would: it needs 18.00 GiB. A program with private pools cannot load it (docs/pytorch.md).")
+	require.Contains(t, use(true), "would: it needs 18.00 GiB. A program with private pools cannot load it "+
+		"(docs/pytorch.md).")
 	r.Recorded.Framework = "JAX"
 	require.Contains(t, use(false), "would: it needs 18.00 GiB. JAX has no way to load it.")
 	r.Recorded.Framework = ""

@@ -64,9 +64,9 @@ func numeric(err error) func(string) error {
 }
 
 // CheckHeader checks the pairs of a header on which an answer depends. It fails for a value that is
-// not valid, a second value, a misspelled key, and a variable of PyTorch, each of which would change
-// the answer without a sign. Other keys are comments. The caller knows settings as more keys, and
-// checks their values. path is the file for messages.
+// not valid, a second value, a misspelled key, and a variable of PyTorch, each of which would
+// change the answer without a sign. Other keys are comments. The caller knows settings as more
+// keys, and checks their values. path is the file for messages.
 func CheckHeader(head trace.Head, path string, settings []string) error {
 	known := slices.Clone(settings)
 	for _, k := range headerKeys {

@@ -313,8 +313,8 @@ func (t *answerWriter) permits() {
 // mostNamed is the most settings that are named together. A grid may have thousands.
 const mostNamed = 20
 
-// reasons names the settings that rules leave out or make slow. Each text has settings with the same
-// rules, and the rules on a line each.
+// reasons names the settings that rules leave out or make slow. Each text has settings with the
+// same rules, and the rules on a line each.
 func (t *answerWriter) reasons() (texts []string) {
 	var heads []string
 	for _, r := range t.Permit.Rules {

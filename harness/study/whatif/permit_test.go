@@ -69,8 +69,8 @@ func TestTheAnswerIsPermitted(t *testing.T) {
 	}
 }
 
-// TestReasonsAreNamedOnce has settings with the same rules: they are named together, up to twenty of
-// them, and each rule follows once.
+// TestReasonsAreNamedOnce has settings with the same rules: they are named together, up to twenty
+// of them, and each rule follows once.
 func TestReasonsAreNamedOnce(t *testing.T) {
 	r := answered(t, ofPyTorch, whatif.Needs{Serving: "vllm-sleep", Features: []string{"rdma"}})
 	text := strings.Join(r.Answer.Permits, "\n")
@@ -90,7 +90,8 @@ func TestReasonsAreNamedOnce(t *testing.T) {
 	for i := range 23 {
 		grid = append(grid, lookup(t, "caching", fmt.Sprintf(`{"conf":"expandable_segments:True,max_split_size_mb:%d"}`, 20+i)))
 	}
-	r = search(t, read(t, ofPyTorch+resplit), grid, whatif.Options{Card: onCard, Needs: whatif.Needs{Features: []string{"rdma"}}})
+	needs := whatif.Needs{Features: []string{"rdma"}}
+	r = search(t, read(t, ofPyTorch+resplit), grid, whatif.Options{Card: onCard, Needs: needs})
 	require.Contains(t, strings.Join(r.Answer.Permits, "\n"), "; 3 more, which the table marks\nwith rdma: ")
 }
 

@@ -144,7 +144,7 @@ func (t *answerWriter) peculiarity(add func(string, ...any)) {
 	case jax:
 		add("Releases of JAX that grow beyond the first 75 %% of the card by themselves may need no larger share.")
 	case tensorflow:
-		add("TensorFlow without per_process_gpu_memory_fraction keeps 5 %% of the free memory back, at least 300 MiB; the " +
-			"replays do not.")
+		add("TensorFlow without per_process_gpu_memory_fraction leaves 225 to 1,800 MiB of the card to the libraries of " +
+			"CUDA. The replays do too, unless the file has the capacity; TF_DEVICE_MIN_SYS_MEMORY_IN_MB may change that.")
 	}
 }
