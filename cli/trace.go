@@ -20,13 +20,13 @@ import (
 func newTrace(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Inspect, convert, cut, compare and generate traces",
+		Short: "Inspect, convert, cut, compare, change and generate traces",
 		Args:  knownCommand,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
+			return errors.New("missing command: want info, convert, cut, diff, gen, perturb or classes")
 		},
 	}
-	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(),
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTracePerturb(),
 		newTraceClasses(catalogue))
 	return c
 }
