@@ -104,12 +104,9 @@ func (p *Pools) code(way string) []string {
 
 // pooling recommends other private pools for a run that no setting completes.
 func (t *answerWriter) pooling(b *poolsPoint, completes func(*Point) bool) {
-	t.choose(&b.Point)
+	t.choosePools(b)
 	t.repooled = b.way
 	t.a.Python = append(t.Pools.code(b.way), t.a.Python...)
-	if t.Pools.base.Recorded {
-		t.a.Environment, t.a.Before = nil, nil // they are set
-	}
 	yes := ""
 	if t.Recorded.Failure != nil {
 		yes = "Yes: "
@@ -121,6 +118,14 @@ func (t *answerWriter) pooling(b *poolsPoint, completes func(*Point) bool) {
 	t.tight(&b.Point)
 	t.costs(&b.Point)
 	t.fits(&b.Point)
+}
+
+// choosePools chooses the setting of other private pools.
+func (t *answerWriter) choosePools(b *poolsPoint) {
+	t.choose(&b.Point)
+	if t.Pools.base.Recorded {
+		t.a.Environment, t.a.Before = nil, nil // they are set
+	}
 }
 
 // sentence begins a text with a capital letter.

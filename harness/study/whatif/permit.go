@@ -239,7 +239,6 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 	default:
 		return
 	}
-	enough := func(p *Point) bool { return p.Need() != 0 && (t.Card == 0 || p.Carried != nil && *p.Carried) }
 	answer, chosen := t.a, t.chosen
 	defer func() { t.allowed = (*Point).Permitted }()
 	for _, features := range constraints() {
@@ -249,28 +248,42 @@ func (t *answerWriter) constrain(first func(func(*Point) bool) func(*Point) bool
 			q.obey(rules, t.Recorded.Framework)
 			return q.Permitted()
 		}
-		c := Constrained{Features: features, Text: fmt.Sprintf("%s (--permit %s): none.", strings.Join(features, ", "),
-			strings.Join(features, ","))}
-		best := t.best(first(enough))
-		if best == nil {
-			best = t.best(enough)
+		if answer.Label == "" && t.recorded != nil && t.allowed(t.recorded) {
+			continue // the answer names no other setting, and the recorded ones are permitted
 		}
-		if best != nil {
-			if answer.Verdict == Setting {
-				best = t.shrunk(best)
-			}
-			t.choose(best)
-			c.Label, c.Environment, c.Need = t.a.Label, t.a.Environment, t.a.Need
-			c.Text = strings.TrimSuffix(c.Text, "none.") + t.name(best) + " " + needs(best) + "."
-			if how := t.use(best); how != "" {
-				c.Text += " " + how
-			}
-		}
+		c := t.constrained(features, first)
 		if t.a, t.chosen = answer, chosen; c.Label != label {
 			answer.Constraints = append(answer.Constraints, c)
 		}
 	}
 	t.a = answer
+}
+
+// constrained returns the answer for points that t.allowed accepts.
+func (t *answerWriter) constrained(features []string, first func(func(*Point) bool) func(*Point) bool) Constrained {
+	enough := func(p *Point) bool { return p.Need() != 0 && (t.Card == 0 || p.Carried != nil && *p.Carried) }
+	best, pools, text := t.best(first(enough)), t.bestPools(enough), "none."
+	switch verdict := t.a.Verdict; {
+	case best == nil && pools != nil:
+		t.choosePools(pools)
+		text = t.Pools.gerund(pools.way) + " " + needs(&pools.Point) + "."
+	case best == nil:
+		if best = t.best(enough); best == nil {
+			t.a.Label, t.a.Environment, t.a.Need = "", nil, 0
+			break
+		}
+		fallthrough
+	default:
+		if verdict == Setting {
+			best = t.shrunk(best)
+		}
+		t.choose(best)
+		text = strings.TrimSpace(t.name(best) + " " + needs(best) + ". " + t.use(best))
+	}
+	return Constrained{
+		Features: features, Label: t.a.Label, Environment: t.a.Environment, Need: t.a.Need,
+		Text: fmt.Sprintf("%s (--permit %s): %s", strings.Join(features, ", "), strings.Join(features, ","), text),
+	}
 }
 
 // tried describes the settings that an answer is about, if the deployment permits all of them.

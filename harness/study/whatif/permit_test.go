@@ -238,6 +238,37 @@ func TestCommonConstraints(t *testing.T) {
 	}, texts)
 }
 
+// TestConstraintsNameOtherPools has a MemPool that completes with expandable segments, or if it
+// begins with its largest need.
+func TestConstraintsNameOtherPools(t *testing.T) {
+	grid := []setting.Setup{
+		lookup(t, "caching", ""), lookup(t, "caching", `{"conf":"expandable_segments:True"}`),
+	}
+	of := func(features []string) whatif.Answer {
+		return search(t, read(t, ofPyTorch+growing), grid,
+			whatif.Options{Card: 70 * device.MiB, Needs: whatif.Needs{Features: features}}).Answer
+	}
+	a := of(nil)
+	require.Equal(t, "caching expandable_segments:True", a.Label)
+	c := a.Constraints[0]
+	require.Equal(t, "rdma, ipc (--permit rdma,ipc): allocating 60.00 MiB first in the MemPool needs at most 60.00 MiB.",
+		c.Text)
+	require.Equal(t, whatif.Pooling, of(c.Features).Verdict)
+	require.Equal(t, of(c.Features).Need, c.Need)
+}
+
+// TestConstraintsKeepABaseline has the recorded baseline of JAX, which no constraint rules out.
+func TestConstraintsKeepABaseline(t *testing.T) {
+	w, err := whatif.Survey(read(t, "# vramyard-trace 1\n# framework=JAX\n"+resplit))
+	require.NoError(t, err)
+	rec := whatif.RecordedIn(w)
+	rec.Setup = lookup(t, "direct", "")
+	r, err := whatif.Search(t.Context(), w, rec, []setting.Setup{lookup(t, "async:keep", "")}, whatif.Options{})
+	require.NoError(t, err)
+	require.Equal(t, whatif.NoCard, r.Answer.Verdict)
+	require.Empty(t, r.Answer.Constraints, "the recorded settings are permitted with all")
+}
+
 // TestConstraintsLeaveTheAnswerAlone has recorded settings of TensorFlow whose regions grow, and a
 // share of the card that needs nearly as large a card.
 func TestConstraintsLeaveTheAnswerAlone(t *testing.T) {
