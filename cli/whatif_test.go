@@ -263,7 +263,17 @@ func TestWhatifTriesOptionsOfMemPools(t *testing.T) {
 		require.Contains(t, text, c.line)
 		require.Contains(t, strings.Join(strings.Fields(text), " "), c.sentence)
 		require.Equal(t, 1, strings.Count(text, "MiB with torch.cuda.MemPool("), "the other option saves nothing")
+		old := succeed(t, "whatif", "--grid", grid, write(t, "old.trace", "# torch=2.7.1\n"+c.events))
+		require.NotContains(t, old, "If the private pools", "the release has neither option")
 	}
+}
+
+// TestOptionsOfMemPoolsNeedLessThanTheAnswer has pools that need less with no_split, but more than
+// the answer.
+func TestOptionsOfMemPoolsNeedLessThanTheAnswer(t *testing.T) {
+	text := succeed(t, "whatif", "../examples/incidents/capture-ascending.trace.gz")
+	require.Contains(t, text, "79.43 GiB with torch.cuda.MemPool(no_split=True)\n")
+	require.NotContains(t, text, "If the private pools", "expandable segments need 73.42 GiB")
 }
 
 // TestWhatifComparesPools has two captures, each in a pool of its own. One pool serves both with

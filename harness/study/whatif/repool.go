@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/torchenv"
 	"github.com/vramyard/vramyard/internal/units"
 )
 
@@ -206,11 +207,13 @@ func (p *Pools) Saves(with *device.Size) bool {
 	return with != nil && (p.Recorded == nil || *with < *p.Recorded)
 }
 
-// options names the options of MemPools with which the recorded pools need less.
+// options names the options of MemPools with which the recorded pools need less, unless the release
+// lacks the option or the answer needs no more.
 func (t *answerWriter) options() {
 	if t.Pools == nil {
 		return
 	}
+	version, need := t.Recorded.Version, t.a.Need
 	for _, o := range []struct {
 		python, since, caveat string
 		need                  *device.Size
@@ -219,7 +222,7 @@ func (t *answerWriter) options() {
 			t.Pools.OnOOM},
 		{PythonNoSplit, "2.10", "", t.Pools.NoSplit},
 	} {
-		if t.Pools.Saves(o.need) {
+		if t.Pools.Saves(o.need) && (need == 0 || *o.need < need) && (version == "" || !torchenv.Older(version, o.since)) {
 			t.say("If the private pools are made with %s, in PyTorch from %s on, %s suffice under %s.%s", o.python, o.since,
 				units.Bytes(*o.need), t.Pools.Label, o.caveat)
 		}
