@@ -269,7 +269,8 @@ func TestSettingsInTheHeaderAreChecked(t *testing.T) {
 	}
 	_, words := askWhatif(t, write(t, "t.trace", fragmenting("# vramyard-trace 1\n# framework=JAX\n"+
 		"# XLA_PYTHON_CLIENT_ALLOCATOR=vmm\n")))
-	require.Contains(t, words, "The file records neither the allocator nor its settings.")
+	require.Contains(t, words, "No strategy models the recorded settings, so they are not replayed: "+
+		"XLA_PYTHON_CLIENT_ALLOCATOR=vmm.")
 }
 
 // TestStatesOfTensorFlowGetItsProfiler takes TensorFlow's dump, which has no history.

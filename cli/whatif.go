@@ -322,7 +322,7 @@ func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Rec
 		rec.Judged(a.judged)
 	}
 	if a.unknown != "" {
-		rec.Unknown = append(rec.Unknown, "the meaning of the recorded settings: "+a.unknown)
+		rec.Unknown = append(rec.Unknown, whatif.UnknownSettings+": "+a.unknown)
 	}
 	explainRecorded(rec, of)
 	return nil

@@ -96,6 +96,8 @@ func (t *answerWriter) fidelity(add func(string, ...any)) {
 		if r.Stopped != "" {
 			add("The rest was not compared: %s.", units.Printable(r.Stopped))
 		}
+	case r.Setup.Name == "" && !t.mixed && r.unmodelled() != "":
+		add("No strategy models the recorded settings, so they are not replayed: %s.", units.Printable(r.unmodelled()))
 	case r.Setup.Name == "" && !t.mixed:
 		add("The file records neither the allocator nor its settings.")
 	case r.Presumed:
@@ -107,6 +109,17 @@ func (t *answerWriter) fidelity(add func(string, ...any)) {
 		add("With the recorded settings the replay reserves at most %s; the recorded peak is %s.", units.Bytes(r.Replayed),
 			units.Bytes(r.Peak))
 	}
+}
+
+// unmodelled returns why no strategy models the recorded settings, or the settings; "" if there are
+// none.
+func (r *Recorded) unmodelled() string {
+	for _, u := range r.Unknown {
+		if why, ok := strings.CutPrefix(u, UnknownSettings+": "); ok {
+			return why
+		}
+	}
+	return cmp.Or(strings.Join(r.Environment, " "), string(r.Config))
 }
 
 // release states the rules of the replays, if --torch gives the recorded settings other rules than
