@@ -57,13 +57,15 @@ func TestWhatifBesideReplaysTheRecordedSettings(t *testing.T) {
 
 func TestWhatifBesideRefuses(t *testing.T) {
 	sleeps, run := write(t, "engine.trace", engine), write(t, "run.trace", "a 1 5MiB\n")
-	all := write(t, "all.trace", "a 1 120MiB\npause w\n")
+	untagged := write(t, "untagged.trace", "a 1 5MiB tag=weights\npause weight\n")
+	all := write(t, "all.trace", "a 1 4MiB tag=w\npause w\nresume w\nf 1\na 2 120MiB\npause w\n")
 	wrong := write(t, "wrong.trace", "a 1 5\nresume\n")
 	const beside = ": --beside: "
 	for want, args := range map[string][]string{
 		beside + "neither file has the capacity of the card: name":         {sleeps, run},
 		beside + "with caching the program does not complete on 60.00 MiB": {sleeps, "--device", "sim:60MiB", run},
 		beside + "the program never sleeps: want a trace with pause lines": {run, "--device", "sim:60MiB", run},
+		beside + "no live block has a paused tag: want ":                   {untagged, "--device", "sim:60MiB", run},
 		beside + "nothing of the card is left":                             {all, "--device", "sim:120MiB", run},
 		beside[2:] + "answers another question than --across-releases":     {sleeps, "--across-releases", run},
 		"standard input can be read only once":                             {"-", "-"},

@@ -26,13 +26,14 @@ type Beside struct {
 func (b *Beside) Left() device.Size { return b.Card - b.HeldAsleep }
 
 var (
-	errAwake     = errors.New("the program never sleeps: want a trace with pause lines")
-	errNoCard    = errors.New("neither file has the capacity of the card: name the card with --device")
-	errAllIsHeld = errors.New("nothing of the card is left")
+	errAwake      = errors.New("the program never sleeps: want a trace with pause lines")
+	errNoneTagged = errors.New("no live block has a paused tag: want pause lines with the tags of blocks")
+	errNoCard     = errors.New("neither file has the capacity of the card: name the card with --device")
+	errAllIsHeld  = errors.New("nothing of the card is left")
 )
 
 // Sleeping replays a program that sleeps on a card of n bytes. It fails if the program does not
-// complete, never sleeps, or leaves nothing; the device is one of o.
+// complete, never sleeps, keeps all its memory, or leaves nothing; the device is one of o.
 func Sleeping(ctx context.Context, src trace.Source, setup setting.Setup, n device.Size, o Options) (*Beside, error) {
 	if n == 0 {
 		return nil, errNoCard
@@ -54,6 +55,8 @@ func Sleeping(ctx context.Context, src trace.Source, setup setting.Setup, n devi
 		return nil, fmt.Errorf("with %s the program does not complete on %s", setup.Name, units.Bytes(n))
 	case res.Sleep == nil:
 		return nil, errAwake
+	case res.Sleep.PeakAsleep == 0:
+		return nil, errNoneTagged
 	}
 	b := &Beside{Trace: res.Trace, Strategy: setup.Name, Card: n, SleepFigures: *res.Sleep}
 	if b.Left() == 0 {
