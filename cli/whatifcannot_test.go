@@ -15,23 +15,31 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
+// filteredSnapshot writes a snapshot without the entries of its n that keep rejects.
+func filteredSnapshot(t *testing.T, path string, keep func(n, i int, e torch.Entry) bool) string {
+	t.Helper()
+	f, err := os.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	s, _, err := formats.ReadSnapshot(f, "run", formats.Options{})
+	require.NoError(t, err)
+	whole := s.Devices[0].History
+	kept := torch.History{Streams: whole.Streams, Pools: whole.Pools}
+	for i := range whole.Len() {
+		if e := whole.At(i); keep(whole.Len(), i, e) {
+			kept.Append(e)
+		}
+	}
+	s.Devices[0].History = kept
+	var b bytes.Buffer
+	require.NoError(t, torch.Write(&b, s))
+	return write(t, "filtered.pickle", b.String())
+}
+
 // wrappedSnapshot writes a snapshot of which a ring kept the last thousand entries.
 func wrappedSnapshot(t *testing.T) string {
 	t.Helper()
-	f, err := os.Open("../examples/oom/chat.pickle.gz")
-	require.NoError(t, err)
-	defer f.Close()
-	s, _, err := formats.ReadSnapshot(f, "chat", formats.Options{})
-	require.NoError(t, err)
-	whole := s.Devices[0].History
-	last := torch.History{Streams: whole.Streams, Pools: whole.Pools}
-	for i := whole.Len() - 1000; i < whole.Len(); i++ {
-		last.Append(whole.At(i))
-	}
-	s.Devices[0].History = last
-	var b bytes.Buffer
-	require.NoError(t, torch.Write(&b, s))
-	return write(t, "wrapped.pickle", b.String())
+	return filteredSnapshot(t, "../examples/oom/chat.pickle.gz", func(n, i int, _ torch.Entry) bool { return i >= n-1000 })
 }
 
 // TestWhatifReportsMissingData takes a file without a history, one whose ring has
@@ -75,6 +83,22 @@ func TestWhatifReportsMissingData(t *testing.T) {
 	}
 }
 
+// TestChangedSettingsMayBeTheReason has a whole history, in which max_split_size_mb was set for the
+// first block only, and the settings of its end.
+func TestChangedSettingsMayBeTheReason(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.pickle")
+	succeed(t, "replay", "--strategy", "caching", "--snapshot", file, write(t, "t.trace",
+		"conf max_split_size_mb:20\na 1 100MiB\nf 1\na 2 30MiB\nconf \"\"\na 3 60MiB\n"))
+	require.Equal(t, 130*device.MiB, whatifJSON(t, file).Recorded.Replayed)
+	text := succeed(t, "whatif", filteredSnapshot(t, file, func(_, _ int, e torch.Entry) bool {
+		return e.Action != torch.ActionConf
+	}))
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "the run holds 100.00 MiB at most, 23.1 % less than the "+
+		"130.00 MiB that were recorded. If the program changed the settings of its allocator, that may be why: the file "+
+		"has only those of its end. Another snapshot before each change, joined by \"vramyard trace convert\", shows them. "+
+		"A snapshot that begins before the first allocation may:")
+}
+
 // TestAWrappedFailureIsStillExplained keeps the heap at the refusal, which the end of a history
 // has.
 func TestAWrappedFailureIsStillExplained(t *testing.T) {
@@ -107,7 +131,7 @@ func TestVerdictsOfPartialTracesDoNotClaimTheWholeRun(t *testing.T) {
 	for file, gap := range map[string]string{
 		"../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only " +
 			"the blocks that were live when it was written. ",
-		wrappedSnapshot(t): "wrapped: its history has lost its oldest entries: it has exactly 1000 entries and begins with " +
+		wrappedSnapshot(t): "filtered: its history has lost its oldest entries: it has exactly 1000 entries and begins with " +
 			"blocks in use. ",
 	} {
 		for _, c := range []struct{ command, claim string }{

@@ -107,9 +107,13 @@ func (t *answerWriter) refuse() {
 	case t.Recorded.Framework != pytorch:
 		t.say("A trace of the profiler that begins before the first allocation can:")
 	case t.Recorded.Replayed != 0:
-		if slices.Contains(t.Recorded.Unknown, torch.UnknownPools) {
+		switch {
+		case slices.Contains(t.Recorded.Unknown, torch.UnknownPools):
 			t.say("If the program used private pools (CUDA graphs, MemPool), that may be why: the file does not record %s. "+
 				"Those of newer releases of PyTorch do.", torch.UnknownPools)
+		case t.Recorded.Opening == 0:
+			t.say("If the program changed the settings of its allocator, that may be why: the file has only those of its end. " +
+				"Another snapshot before each change, joined by \"vramyard trace convert\", shows them.")
 		}
 		t.say("A snapshot that begins before the first allocation may:")
 	default:
