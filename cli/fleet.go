@@ -143,21 +143,17 @@ func (f *fleetFlags) openParts(cmd *cobra.Command, path string) ([]openRank, err
 	return all, nil
 }
 
-// forRanks fits an embedded grid to the recordings of all ranks, as withFramework does. If their
+// forRanks fits a grid to the recordings of all ranks, as withFramework does. If their
 // releases of PyTorch have different rules, it takes the oldest ones, because every release has
 // those settings, and returns a sentence about that.
 func (f *fleetFlags) forRanks(all []openRank, grid []setting.Setup) (fit []setting.Setup, text []string, err error) {
 	rec := &all[0].recorded
-	if f.ownGrid() ||
-		slices.ContainsFunc(all, func(r openRank) bool { return r.recorded.Framework != rec.Framework }) {
+	if slices.ContainsFunc(all, func(r openRank) bool { return r.recorded.Framework != rec.Framework }) {
 		return grid, nil, nil
 	}
 	var names []string
 	for _, rules := range caching.RuleSets() {
-		i := slices.IndexFunc(all, func(r openRank) bool {
-			c, ok := r.recorded.Setup.Config.(caching.Config)
-			return ok && c.Rules == rules.Name
-		})
+		i := slices.IndexFunc(all, func(r openRank) bool { return recordedRules(&r.recorded, "") == rules.Name })
 		if i < 0 {
 			continue
 		}

@@ -151,15 +151,23 @@ func (f framework) strategyOf(value string) (string, error) {
 // ownGrid reports whether the grid is a file of the user.
 func (f *whatifFlags) ownGrid() bool { return f.grid != gridQuick && f.grid != gridFull }
 
-// withFramework fits an embedded grid to the recorded framework: TensorFlow and JAX have their own
-// settings, PyTorch the rules of its release, of --torch if that is given.
+// withFramework fits a grid to the recorded framework: TensorFlow and JAX have their own settings,
+// PyTorch the rules of its release, of --torch if that is given. A grid of the user only gets
+// rules, for settings that state none.
 func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) ([]setting.Setup, error) {
-	if f.ownGrid() {
-		return grid, nil
-	}
 	of, ok := frameworkOf(rec)
-	if !ok {
-		return underRules(f.catalogue, grid, rec.Setup, f.torch)
+	rules := recordedRules(rec, f.torch)
+	switch {
+	case !ok && f.ownGrid() && rules != "":
+		setups, err := whatif.ReadGridUnder(bytes.NewReader(f.text), f.catalogue, rules)
+		if err != nil {
+			err = fmt.Errorf("%s: under the rules %s of PyTorch: %w", f.grid, rules, err)
+		}
+		return setups, flagError("grid", err)
+	case f.ownGrid():
+		return grid, nil
+	case !ok:
+		return underRules(f.catalogue, grid, rules)
 	}
 	var texts []io.Reader
 	for _, name := range []string{of.grid, f.grid} {

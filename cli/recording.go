@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/verify"
+	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -161,22 +163,30 @@ func rulesOf(release string) []string {
 	return append([]string{own}, slices.DeleteFunc(all, func(r string) bool { return r == own })...)
 }
 
-// underRules returns the settings of a grid under the rules of a release of PyTorch, without those
-// that it does not have. If it is "", the rules are those of a recorded allocator.
-func underRules(c setting.Catalogue, grid []setting.Setup, recorded setting.Setup, release string) ([]setting.Setup,
-	error) {
-	of, ok := recorded.Config.(caching.Config)
-	switch {
-	case release != "":
-		of.Rules = rulesOf(release)[0]
-	case !ok:
+// recordedRules returns the rules of a release of PyTorch or, if it is "", of a recorded allocator;
+// "" if they are unknown.
+func recordedRules(rec *whatif.Recorded, release string) string {
+	of, ok := rec.Setup.Config.(caching.Config)
+	if ok && release == "" {
+		return of.Rules
+	}
+	if release = cmp.Or(release, rec.Version); release == "" {
+		return ""
+	}
+	return rulesOf(release)[0]
+}
+
+// underRules returns the settings of a grid under rules of PyTorch, without those that the rules do
+// not have. If they are "", it returns the grid.
+func underRules(c setting.Catalogue, grid []setting.Setup, rules string) ([]setting.Setup, error) {
+	if rules == "" {
 		return grid, nil
 	}
 	var all []setting.Setup
 	for _, s := range grid {
 		config, ok := s.Config.(caching.Config)
-		if ok && config.Rules != of.Rules {
-			config.Rules = of.Rules
+		if ok && config.Rules != rules {
+			config.Rules = rules
 			text, err := json.Marshal(config)
 			if err != nil {
 				return nil, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -45,6 +46,7 @@ type whatifFlags struct {
 	permit, torch, serving string // needs of the deployment
 	deployment             whatif.Needs
 
+	text   []byte             // of the grid
 	marks  [][]string         // at which a setting of the grid changes, for each
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
@@ -241,10 +243,12 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 		return nil, err
 	}
 	defer in.Close() // only read from: nothing can be lost
-	setups, err := read(in, f.catalogue)
+	var text bytes.Buffer
+	setups, err := read(io.TeeReader(in, &text), f.catalogue)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.grid, err)
 	}
+	f.text = text.Bytes()
 	for _, s := range setups {
 		f.marks = append(f.marks, s.Marks())
 	}

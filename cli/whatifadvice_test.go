@@ -91,6 +91,45 @@ func TestSettingsFollowTheRecordedRelease(t *testing.T) {
 	}
 }
 
+// TestOwnGridsFollowTheRecordedRelease has a grid with settings that state rules, and a setting
+// that releases before 2.10 refuse.
+func TestOwnGridsFollowTheRecordedRelease(t *testing.T) {
+	const entries = "- strategy: caching\n  conf: max_split_size_mb:64\n" +
+		"- strategy: caching\n  conf: max_split_size_mb:128\n  config: {rules: \"2.12\"}\n- strategy: caching:2.13\n"
+	grid := write(t, "g.yaml", entries)
+	for header, args := range map[string][]string{
+		"# torch=2.9.1\n": nil, "# torch=2.9.1\n# config={\"conf\":\"\"}\n": nil, "# torch=2.15\n": {"--torch", "2.9.1"},
+	} {
+		path := write(t, "t.trace", fragmenting("# vramyard-trace 1\n"+header))
+		rules := map[string]int{}
+		for _, command := range []string{"whatif", "fleet"} {
+			var r whatif.Result
+			out := succeed(t, append([]string{command, "--json", "-", "--grid", grid, path}, args...)...)
+			if command == "fleet" {
+				var f whatif.Fleet
+				require.NoError(t, json.Unmarshal([]byte(out), &f))
+				r = *f.All
+			} else {
+				require.NoError(t, json.Unmarshal([]byte(out), &r))
+			}
+			for _, p := range r.Runs {
+				var c struct{ Rules string }
+				require.NoError(t, json.Unmarshal(p.Config, &c))
+				if !p.Recorded {
+					rules[c.Rules]++
+				}
+			}
+		}
+		require.Equal(t, map[string]int{"2.6": 2, "2.12": 2, "2.13": 2}, rules, header)
+	}
+	grid = write(t, "new.yaml", "- strategy: caching\n  conf: max_split_size_mb:20\n")
+	status, stdout, stderr := command(t, "whatif", "--grid", grid, write(t, "t.trace", fragmenting("# torch=2.9.1\n")))
+	require.Equal(t, exitTrouble, status)
+	require.Empty(t, stdout)
+	require.Equal(t, "vramyard: --grid: "+grid+": under the rules 2.6 of PyTorch: line 1, column 13: caching: conf: "+
+		"max_split_size_mb:20: want at least 21, more than a large segment\n", stderr)
+}
+
 // TestUnknownSettingsAreSaid has settings that the model of PyTorch's allocator lacks.
 func TestUnknownSettingsAreSaid(t *testing.T) {
 	path := write(t, "t.trace", fragmenting("# vramyard-trace 1\n# config={\"conf\":\"max_split_size_mb:5\"}\n"))

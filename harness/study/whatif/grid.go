@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -45,13 +46,19 @@ const confField = "conf"
 //
 // Lists are multiplied out, the last one varies first. The error names line and column.
 func ReadGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) {
+	return ReadGridUnder(r, catalogue, "")
+}
+
+// ReadGridUnder reads a grid like [ReadGrid]. Entries of PyTorch's allocator that state no rules
+// get the given ones, unless these are "".
+func ReadGridUnder(r io.Reader, catalogue setting.Catalogue, rules string) ([]setting.Setup, error) {
 	list, err := gridList(r)
 	if err != nil {
 		return nil, err
 	}
 	var all []setting.Setup
 	for _, n := range list {
-		setups, err := readEntry(n, catalogue)
+		setups, err := readEntry(n, catalogue, rules)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +79,7 @@ func FitGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) 
 	var all []setting.Setup
 	named := map[string]bool{}
 	for _, n := range list {
-		setups, err := readEntry(n, catalogue)
+		setups, err := readEntry(n, catalogue, "")
 		if err != nil {
 			continue
 		}
@@ -109,7 +116,7 @@ func gridList(r io.Reader) ([]*yaml.Node, error) {
 	return list.Content, nil
 }
 
-func readEntry(n *yaml.Node, catalogue setting.Catalogue) ([]setting.Setup, error) {
+func readEntry(n *yaml.Node, catalogue setting.Catalogue, rules string) ([]setting.Setup, error) {
 	keys, err := strictyaml.Pairs(n, errEntry)
 	if err != nil {
 		return nil, err
@@ -142,6 +149,11 @@ func readEntry(n *yaml.Node, catalogue setting.Catalogue) ([]setting.Setup, erro
 			return nil, err
 		}
 		fields = append(fields, a)
+	}
+	states := func(a axis) bool { return a.name == rulesField }
+	if rules != "" && name.Value == cachingName && !slices.ContainsFunc(fields, states) {
+		text, _ := json.Marshal(rules) // strings can be encoded
+		fields = append(fields, axis{rulesField, []json.RawMessage{text}})
 	}
 	return setups(name, fields, catalogue)
 }
