@@ -292,7 +292,11 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if f.files.wanted("html") && of.Timeline != nil {
 		f.stacks = of.Stacks()
 	}
-	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
+	release := rec.Version
+	if of.Timeline == nil { // nothing shows other rules
+		release = cmp.Or(release, f.torch)
+	}
+	if err := modelRecorded(f.catalogue, &rec, of, release); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := w.Marks.Check(rec.Setup.Marks(), "the trace"); err != nil {
@@ -311,13 +315,13 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	return w, rec, nil
 }
 
-// modelRecorded finds the strategy of the recorded allocator, compares it with the recording, and
-// has it explain the failure.
-func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
+// modelRecorded finds the strategy of the recorded allocator of a release, "" if it is unknown,
+// compares it with the recording, and has it explain the failure.
+func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording, release string) error {
 	if len(rec.Config) == 0 {
 		return nil
 	}
-	a, err := recordedAllocator(c, rec.Config, of.Timeline, rec.Version)
+	a, err := recordedAllocator(c, rec.Config, of.Timeline, release)
 	if err != nil {
 		return err
 	}

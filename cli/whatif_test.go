@@ -192,11 +192,17 @@ func TestWhatifReplaysTheNamedRelease(t *testing.T) {
 	require.Equal(t, across[1].Need, needs[`caching {"conf":"","rules":"2.11"}`], "its rules fit the recording")
 	require.Equal(t, r.Recorded.Allocs, r.Recorded.Predicted)
 	const said = "The recorded settings are replayed under the rules 2.11 of PyTorch, as far as the file shows them, " +
-		"others under 2.12."
+		"others under the rules 2.12 for 2.12.1."
 	require.Contains(t, r.Answer.Sure, said)
 	for _, p := range whatifJSON(t, "--torch", "2.12.1", write(t, "t.trace", fragmenting(""))).Runs {
 		if strings.HasPrefix(p.Label, "caching") {
 			require.Contains(t, string(p.Config), `"rules": "2.12"`, "the trace has no recorded settings")
+		}
+	}
+	trace := write(t, "t.trace", fragmenting("# config={\"conf\":\"\"}\n"))
+	for _, p := range whatifJSON(t, "--torch", "2.12.1", trace).Runs {
+		if strings.HasPrefix(p.Label, "caching") {
+			require.Contains(t, string(p.Config), `"rules": "2.12"`, "the trace has no addresses to compare")
 		}
 	}
 	require.NotContains(t, strings.Join(whatifJSON(t, "--torch", "2.11", file).Answer.Sure, " "), "under the rules")

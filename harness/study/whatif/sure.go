@@ -139,7 +139,7 @@ func (t *answerWriter) release(add func(string, ...any)) {
 	if len(others) > 0 {
 		slices.Sort(others)
 		add("The recorded settings are replayed under the rules %s of PyTorch, as far as the file shows them, "+
-			"others under %s.", rules(t.recorded), strings.Join(others, " and "))
+			"others under the rules %s for %s.", rules(t.recorded), strings.Join(others, " and "), t.Permit.needs.Torch)
 	}
 }
 
