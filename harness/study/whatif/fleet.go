@@ -174,6 +174,9 @@ func (m *merger) own() *Point {
 		}
 	}
 	p := &Point{setup: m.ranks[0].Result.recorded().setup, Label: "as recorded in each rank", Recorded: true}
+	for i := range m.ranks {
+		p.ranks = append(p.ranks, m.ranks[i].Result.recorded())
+	}
 	m.fill(p, func(rank int) *Point { return m.ranks[rank].Result.recorded() })
 	return p
 }

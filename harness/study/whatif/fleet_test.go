@@ -148,6 +148,7 @@ func TestFleetOfDifferentRanks(t *testing.T) {
 	require.Equal(t, "as recorded in each rank", f.All.Runs[i].Label)
 	require.Equal(t, max(f.Ranks[0].Need, f.Ranks[1].Need), f.All.Runs[i].Need())
 	require.Contains(t, f.All.Answer.Text[1], "With the recorded settings the run completes on a card of 300.00 MiB")
+	require.Empty(t, f.All.Answer.Constraints, "all permit the recorded settings")
 	unknown := rankOf(t, "c", plain, 40, 60, grid, o)
 	f = whatif.FleetOf([]whatif.Rank{a, b, unknown, rankOf(t, "d", unsplit, 40, 60, grid, o)}, grid, false)
 	require.Contains(t, f.Text, "The recorded settings differ: the defaults of PyTorch in a; "+
@@ -175,6 +176,19 @@ func TestFleetOfDifferentRanks(t *testing.T) {
 	require.Equal(t, whatif.TooLittle, f.All.Answer.Verdict)
 	require.Empty(t, f.Decides)
 	require.Contains(t, f.Text[0], "is unknown")
+}
+
+// TestFleetPermitsWhatEveryRankMay has recorded settings that differ, and a rule for one of them.
+func TestFleetPermitsWhatEveryRankMay(t *testing.T) {
+	grid := quick(t)
+	const rounded = plain + "# config={\"conf\":\"roundup_power2_divisions:8\"}\n"
+	for feature, kind := range map[string]whatif.RuleKind{"stats": "", "rdma": "", "weight-loading": whatif.Ignored} {
+		o := whatif.Options{Needs: whatif.Needs{Features: []string{feature}}}
+		a, b := rankOf(t, "a", recorded, 40, 60, grid, o), rankOf(t, "b", rounded, 40, 60, grid, o)
+		f := whatif.FleetOf([]whatif.Rank{a, b}, grid, false)
+		i := slices.IndexFunc(f.All.Runs, func(p whatif.Point) bool { return p.Recorded })
+		require.Equal(t, kind, f.All.Runs[i].Permit, feature)
+	}
 }
 
 // TestFleetHasNoPoolsOfOneRank has two ranks with private pools.

@@ -136,6 +136,9 @@ func (r *Rule) covers(version string) bool {
 
 // concerns reports whether a rule is about a point, for a user of a framework.
 func (r *Rule) concerns(p *Point, framework string) bool {
+	if len(p.ranks) > 0 {
+		return slices.ContainsFunc(p.ranks, func(own *Point) bool { return r.concerns(own, framework) })
+	}
 	items := itemsOf(p, framework)
 	return slices.ContainsFunc(r.Settings, func(text string) bool {
 		for part := range strings.SplitSeq(text, ",") {

@@ -107,7 +107,8 @@ type Point struct {
 	AtFailure *Moment `json:"at_failure" flat:"-"`
 
 	setup setting.Setup
-	alike []Point // the settings in Same, not replayed
+	alike []Point  // the settings in Same, not replayed
+	ranks []*Point // of a fleet, the recorded settings of each rank; nil for any other point
 }
 
 // Setup returns the setting for a device of n bytes.
