@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// UnknownSettings begins the text in [Recorded.Unknown] with the reason why the recorded settings are
-// not understood. A colon follows.
+// UnknownSettings begins the text in [Recorded.Unknown] that says why the recorded settings are not
+// understood. A colon follows.
 const UnknownSettings = "the meaning of the recorded settings"
 
 // Recorded is the recorded run according to the file, and data on its accuracy.
