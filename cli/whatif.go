@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/nearest"
+	"github.com/vramyard/vramyard/strategies/caching"
 )
 
 // grids holds the grids that are part of the program.
@@ -164,6 +166,8 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 		}
 	} else if grid, err = f.withFramework(&rec, grid); err != nil {
 		return err
+	} else if f.grid == gridFull {
+		grid = append(grid, f.phased(&rec, w)...)
 	}
 	if err := f.addBeside(cmd, &rec, &o); err != nil {
 		return err
@@ -253,6 +257,31 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 		f.marks = append(f.marks, s.Marks())
 	}
 	return setups, nil
+}
+
+// mostPhases bounds the phases that the full grid tries.
+const mostPhases = 8
+
+// phased returns settings of PyTorch that hold for one phase of the run: the limit that vLLM sets
+// while it loads weights, and a larger one. They have the rules of the other settings.
+func (f *whatifFlags) phased(rec *whatif.Recorded, w *whatif.SurveyedTrace) (all []setting.Setup) {
+	if _, ok := frameworkOf(rec); ok {
+		return nil
+	}
+	rules := recordedRules(rec, f.torch)
+	for _, p := range w.Marks.Phases(mostPhases) {
+		for _, sizes := range [][]int{{20, 21}, {64}} { // old releases refuse 20
+			for _, mb := range sizes {
+				conf := fmt.Sprintf("max_split_size_mb:%d%s", mb, caching.Phase(p[0], p[1]))
+				text, _ := json.Marshal(map[string]string{"conf": conf, "rules": rules}) // texts cannot fail
+				if s, err := f.catalogue.Lookup(cachingName, text); err == nil {
+					all = append(all, s)
+					break
+				}
+			}
+		}
+	}
+	return all
 }
 
 // checkMarks returns an error if the marks at which a setting of the grid changes are missing from

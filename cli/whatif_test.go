@@ -221,6 +221,11 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 `)
 	require.True(t, strings.HasPrefix(out, `max_split_size_mb:20 from the mark "load", then the defaults from the mark`), out)
 
+	full := succeed(t, "whatif", "--grid", "full", "--device", "sim:112MiB", trace)
+	require.Contains(t, full, "caching max_split_size_mb:20@load..loaded ")
+	require.Contains(t, full, "caching max_split_size_mb:64@load..loaded ")
+	require.Contains(t, succeed(t, "whatif", "--grid", "full", "--torch", "2.9.1", "--device", "sim:112MiB", trace),
+		"caching max_split_size_mb:21@load..loaded ")
 	grid = write(t, "wrong.yaml", "- strategy: caching\n  conf: max_split_size_mb:20@load..loded\n")
 	status, stdout, stderr := command(t, "whatif", "--grid", grid, trace)
 	require.Equal(t, exitTrouble, status)

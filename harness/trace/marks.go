@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,4 +48,24 @@ func (m *Marks) Check(marks []string, name string) error {
 			"earlier: want the earlier mark before the dots", marks[0], begin, name, marks[1], end)
 	}
 	return nil
+}
+
+// Phases returns each pair of successive marks, of the marks that occur once. It returns nil if
+// there are more pairs than most. O(marks log marks).
+func (m *Marks) Phases(most int) [][2]string {
+	var once []string
+	for text, s := range m.events {
+		if s.first == s.last {
+			once = append(once, text)
+		}
+	}
+	if len(once) < 2 || len(once)-1 > most {
+		return nil
+	}
+	slices.SortFunc(once, func(a, b string) int { return cmp.Compare(m.events[a].first, m.events[b].first) })
+	var all [][2]string
+	for i, text := range once[1:] {
+		all = append(all, [2]string{once[i], text})
+	}
+	return all
 }

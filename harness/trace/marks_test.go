@@ -21,3 +21,14 @@ func TestMarksCheckTheOrder(t *testing.T) {
 		`the mark "b" (event 20), which is earlier: want the earlier mark before the dots`)
 	require.EqualError(t, m.Check([]string{"a", "d"}, "t"), `a setting changes at the mark "d": t has no such mark`)
 }
+
+// TestPhasesAreBetweenMarksThatOccurOnce has steps, which are no phases.
+func TestPhasesAreBetweenMarksThatOccurOnce(t *testing.T) {
+	var m trace.Marks
+	require.Empty(t, m.Phases(8))
+	for i, text := range []string{"load", "step", "loaded", "step", "end"} {
+		m.Add(text, i)
+	}
+	require.Equal(t, [][2]string{{"load", "loaded"}, {"loaded", "end"}}, m.Phases(2))
+	require.Empty(t, m.Phases(1))
+}

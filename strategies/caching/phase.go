@@ -121,7 +121,10 @@ func parseMark(text string) (mark, rest string, err error) {
 }
 
 // String returns the phase as it is written behind an item.
-func (p phase) String() string { return "@" + markText(p.from) + ".." + markText(p.to) }
+func (p phase) String() string { return Phase(p.from, p.to) }
+
+// Phase returns the text that limits an item of Config.Conf to the phase between two marks.
+func Phase(from, to string) string { return "@" + markText(from) + ".." + markText(to) }
 
 // markText returns the text of a mark, quoted if need be.
 func markText(mark string) string {
