@@ -200,7 +200,7 @@ func (f *whatifFlags) capability(rec *whatif.Recorded) (newest int) {
 	return newest
 }
 
-// withCapability returns setups with a compute capability for those of bfc.
+// withCapability returns setups with a compute capability for the setups of bfc.
 func withCapability(c setting.Catalogue, setups []setting.Setup, capability int) ([]setting.Setup, error) {
 	for i, s := range setups {
 		config, ok := s.Config.(bfc.Config)

@@ -199,7 +199,7 @@ func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, ne
 func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
-// 1/part. It never returns a baseline, a forbidden point, one that loses the private pools, or a
+// 1/part. It never returns a baseline, a forbidden point, a point without the private pools, or a
 // setting that the release lacks; nil if there is no point.
 func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f

@@ -51,7 +51,7 @@ func exportFor(framework string, s setting.Setup) *setting.Export {
 }
 
 // ForFramework returns the setups of a grid to try on a recording of a framework. It leaves out
-// those that only set variables of other frameworks.
+// setups that only set variables of other frameworks.
 func ForFramework(framework string, grid []setting.Setup) []setting.Setup {
 	return slices.DeleteFunc(slices.Clone(grid), func(s setting.Setup) bool {
 		e := exportFor(framework, s)

@@ -19,10 +19,10 @@ type File struct {
 // snapshots: PyTorch converts ticks of the processor to times whenever it writes a snapshot.
 const clockSlack = 1000
 
-// Join joins snapshots of one process into one that has every entry once and the memory of the
+// Join joins snapshots of one process into a snapshot with every entry once and the memory of the
 // latest file. It sorts files by time and consumes their snapshots.
 //
-// The settings are those of the earliest file. If later ones differ, an entry [ActionConf] follows
+// The settings are the earliest file's. If later ones differ, an entry [ActionConf] follows
 // the last entry of the earlier file: nearer the files do not show when the program changed them.
 //
 // Consecutive files must overlap: the entries with which the earlier one ends, compared by action,
@@ -224,8 +224,8 @@ func changedConf(from, to []Setting) (string, bool) {
 	return text, text != before
 }
 
-// addAnnotations adds those of the next file from the end of the shared entries on. Up to there the
-// earlier file has them.
+// addAnnotations adds the annotations of the next file from the end of the shared entries on. Up to
+// there the earlier file has them.
 func (j *joiner) addAnnotations(s *Snapshot, shared []int) {
 	type bound struct{ end, shift int64 }
 	bounds := map[int]bound{}
