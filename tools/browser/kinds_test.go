@@ -73,8 +73,8 @@ func TestEveryKindOfRun(t *testing.T) {
 	}
 }
 
-// TestAnswersHaveAllTheirParts asks about a deployment, with a setting that holds for a phase, and
-// with one that a line of Python sets.
+// TestAnswersHaveAllTheirParts asks about a deployment, with a setting that holds for a phase, with
+// one that a line of Python sets, and with one that does not suffice without other pools.
 func TestAnswersHaveAllTheirParts(t *testing.T) {
 	const copied = `document.querySelector("#vy-answer pre").textContent`
 	trace := traceFile(t, "phase.trace", "# framework=PyTorch\n# torch=2.11.0\nmark load\na 1 100MiB\nf 1\na 2 61MiB\n"+
@@ -91,4 +91,16 @@ func TestAnswersHaveAllTheirParts(t *testing.T) {
 	p = visit(t, "whatif", "--device", "sim:150MiB", "--grid", grid, trace)
 	require.Regexp(t, `^session = .*per_process_gpu_memory_fraction=.*\nexport TF_ENABLE_GPU_GARBAGE_COLLECTION=false$`,
 		ask[string](t, p, copied))
+
+	trace = traceFile(t, "pools.trace", "# framework=PyTorch\n# torch=2.11.0\npool begin 1 stream=1\na 1 30MiB stream=1\nf 1\n"+
+		"pool end 1\npool begin 2 stream=1\na 2 60MiB stream=1\nf 2\npool end 2\n")
+	grid = traceFile(t, "pools.yaml", "- strategy: caching\n- strategy: caching\n  conf: expandable_segments:True\n")
+	p = visit(t, "whatif", "--device", "sim:80MiB", "--permit", "rdma,graphs", "--grid", grid, trace)
+	require.Equal(t, "Capturing in descending order of batch size into one pool completes this run on a card of 80.00 MiB; "+
+		"no setting of PyTorch that was permitted does.", ask[string](t, p, `document.querySelector("#vy-answer p").textContent`))
+	require.Contains(t, ask[string](t, p, copied), "shared = torch.cuda.graph_pool_handle()\nfor batch in sorted(")
+	require.Equal(t, "Left out: caching expandable_segments:True", ask[string](t, p,
+		`document.querySelector("#vy-answer li:has(ul)").firstChild.textContent`))
+	require.Regexp(t, "^with rdma: ", ask[string](t, p,
+		`document.querySelector("#vy-answer li li").textContent`))
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -28,11 +29,11 @@ func clipTo(s string, most int) string {
 	return string(shown)
 }
 
-// mostSentence is the most characters kept of a string in the caller's JSON. The sentences of an
-// answer end with links, which must stay whole.
+// mostSentence is the most characters kept of a line of a string in the caller's JSON. Sentences of
+// an answer end with links, which must stay whole.
 const mostSentence = 500
 
-// mostItems is the most elements kept of a list in the caller's JSON.
+// mostItems is the most elements kept of a list in the caller's JSON, and lines of a string.
 const mostItems = 200
 
 // trimmed returns v as decoded JSON, with strings clipped and long lists cut.
@@ -53,7 +54,12 @@ func trimmed(v any) (any, error) {
 func trim(v any) any {
 	switch v := v.(type) {
 	case string:
-		return clipTo(v, mostSentence)
+		lines := strings.Split(v, "\n")
+		lines = lines[:min(len(lines), mostItems)]
+		for i := range lines {
+			lines[i] = clipTo(lines[i], mostSentence)
+		}
+		return strings.Join(lines, "\n")
 	case []any:
 		v = v[:min(len(v), mostItems)]
 		for i := range v {

@@ -16,7 +16,7 @@ function verdictOf({ carried }) {
 // answerView returns the answer's section. Its bars are drawn once the section is in the page.
 function answerView(report) {
   const { answer, failure, final_heap: heap, runs } = report.whatif;
-  const first = answer.verdict === "setting" ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before the lines to copy
+  const first = ["setting", "pools"].includes(answer.verdict) ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before the lines to copy
   const copied = answer.recipe ?? exported(report.whatif);
   const bars = runs.length ? needs(report) : null;
   const section = el(
@@ -27,8 +27,13 @@ function answerView(report) {
     copied.length ? copyBox(copied.join("\n")) : null,
     answer.text.length > first ? el("p", { text: answer.text.slice(first).join(" ") }) : null,
   );
+  const listed = (list) => el("ul", {}, ...list.map(item));
+  const item = (text) => {
+    const [head, ...below] = text.split("\n");
+    return el("li", { text: head }, below.length ? listed(below) : null);
+  };
   const sentences = (title, list) => {
-    if (list?.length) section.append(el("h3", { text: title }), el("ul", {}, ...list.map((text) => el("li", { text }))));
+    if (list?.length) section.append(el("h3", { text: title }), listed(list));
   };
   sentences("What changed", answer.changes);
   sentences("If it must also work with", answer.constraints?.map((c) => c.text));
