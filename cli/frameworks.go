@@ -113,8 +113,7 @@ func (f framework) check(p trace.Pair, recorded string) error {
 		switch {
 		case other.name == f.name || !slices.Contains(other.settings(), p.Key):
 		case f.name != "":
-			return fmt.Errorf("%s: %s does not read it, %s does: want one of %s", p.Key, f.name, other.name,
-				strings.Join(f.settings(), ", "))
+			return f.errOther(p.Key, other.name)
 		case recorded == "":
 			return fmt.Errorf("%s: %s reads it: want the line %s=%s too", p.Key, other.name, trace.FrameworkKey, other.name)
 		default:
@@ -130,6 +129,12 @@ func (f framework) check(p trace.Pair, recorded string) error {
 		return err
 	}
 	return nil
+}
+
+// errOther returns the error for a key that another framework reads.
+func (f framework) errOther(key, other string) error {
+	return fmt.Errorf("%s: %s does not read it, %s does: want one of %s", key, f.name, other,
+		strings.Join(f.settings(), ", "))
 }
 
 // strategyOf returns the strategy of the allocator that a value of the variable selects; "" if it

@@ -20,6 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/strictjson"
 	"github.com/vramyard/vramyard/internal/torchenv"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
@@ -110,8 +111,11 @@ func recordedAllocator(
 	c setting.Catalogue, config []byte, timeline *torch.Timeline, release string,
 ) (a allocator, err error) {
 	var settings caching.Config
-	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
-		backendAsync) {
+	if err := strictjson.Decode(config, &settings); err != nil {
+		a.unknown = err.Error()
+		return a, nil
+	}
+	if strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
 		a.setup, err = c.Lookup("async:keep", nil)
 		return a, err
 	}

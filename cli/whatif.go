@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -325,11 +327,12 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if of.Timeline == nil { // nothing shows other rules
 		release = cmp.Or(release, f.torch)
 	}
-	if err := modelRecorded(f.catalogue, &rec, of, release); err != nil {
+	unknown, err := modelRecorded(f.catalogue, &rec, of, release)
+	if err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := w.Marks.Check(rec.Setup.Marks(), "the trace"); err != nil {
-		return nil, whatif.Recorded{}, fmt.Errorf("%s: %s: %w", path, torch.KeyConfig, err)
+	if err := checkConfig(w, &rec, unknown, path); err != nil {
+		return nil, whatif.Recorded{}, err
 	}
 	if err := f.deployment.Check(rec.Framework); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: --torch: %w", path, err)
@@ -344,15 +347,40 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	return w, rec, nil
 }
 
-// modelRecorded finds the strategy of the recorded allocator of a release, "" if it is unknown,
-// compares it with the recording, and has it explain the failure.
-func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording, release string) error {
-	if len(rec.Config) == 0 {
+// checkConfig refuses settings of PyTorch in the header if another framework is recorded, if they
+// were not understood, or if they change at marks which the trace does not have in this order. A
+// recording keeps settings that are not understood: a newer release may have them.
+func checkConfig(w *whatif.SurveyedTrace, rec *whatif.Recorded, unknown, path string) error {
+	head := w.Head()
+	i := slices.IndexFunc(head.Header.Meta, func(p trace.Pair) bool { return p.Key == torch.KeyConfig })
+	if i < 0 {
 		return nil
+	}
+	place := head.PairPlace(i, path)
+	if f, ok := frameworkOf(rec); ok {
+		return fmt.Errorf("%s: %w", place, f.errOther(torch.KeyConfig, "PyTorch"))
+	}
+	if _, recorded := head.Header.Get(torch.KeyPeak); unknown != "" && !recorded {
+		return fmt.Errorf("%s: %s: %s", place, torch.KeyConfig, unknown)
+	}
+	if err := w.Marks.Check(rec.Setup.Marks(), "the trace"); err != nil {
+		return fmt.Errorf("%s: %s: %w", place, torch.KeyConfig, err)
+	}
+	return nil
+}
+
+// modelRecorded finds the strategy of the recorded allocator of a release, "" if it is unknown,
+// compares it with the recording, and has it explain the failure. It returns why the settings are
+// not understood, "" if they are.
+func modelRecorded(
+	c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording, release string,
+) (unknown string, err error) {
+	if len(rec.Config) == 0 {
+		return "", nil
 	}
 	a, err := recordedAllocator(c, rec.Config, of.Timeline, release)
 	if err != nil {
-		return err
+		return "", err
 	}
 	rec.Setup, of.Target, of.Promises = a.setup, a.target, a.setup.Promises
 	if a.judged != nil {
@@ -362,7 +390,10 @@ func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Rec
 		rec.Unknown = append(rec.Unknown, whatif.UnknownSettings+": "+a.unknown)
 	}
 	explainRecorded(rec, of)
-	return nil
+	if a.setup.Name != "" {
+		return "", nil // other rules have them
+	}
+	return a.unknown, nil
 }
 
 // explainRecorded explains the last refusal by the recorded heap. If that is impossible, it notes

@@ -253,8 +253,37 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 			"\nmark load\na 1 1MiB\nmark loaded\n")
 		status, _, stderr = command(t, "whatif", file)
 		require.Equal(t, exitTrouble, status)
-		require.Equal(t, "vramyard: "+file+": config: "+want, stderr)
+		require.Equal(t, "vramyard: "+file+":1: config: "+want, stderr)
 	}
+}
+
+// TestSettingsOfPyTorchInTheHeaderAreChecked has settings that PyTorch refuses. A recording keeps
+// them, because a newer release may accept them.
+func TestSettingsOfPyTorchInTheHeaderAreChecked(t *testing.T) {
+	t.Parallel()
+	for config, want := range map[string]string{
+		`{"cnf":""}`:                       `json: unknown field "cnf": did you mean "conf"?`,
+		`{"conf":5}`:                       "conf: 5: want a text",
+		`{"conf":"max_split_size_mb:1"}`:   "caching: conf: max_split_size_mb:1: want at least 20, the size of a large segment",
+		`{"conf":"max_split_size_mb:abc"}`: "caching: conf: max_split_size_mb:",
+	} {
+		text := "# torch=2.9.1\n# config=" + config + "\na 1 1MiB\n"
+		file := write(t, "h.trace", text)
+		status, stdout, stderr := command(t, "whatif", file)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, stderr, "vramyard: "+file+":2: config: "+want)
+		require.Empty(t, stdout)
+		r := whatifJSON(t, write(t, "h.trace", "# recorded_reserved=5\n"+text))
+		require.Contains(t, strings.Join(r.Answer.Sure, " "), "No strategy models the recorded settings, so they are "+
+			"not replayed: "+want)
+		require.NotContains(t, strings.Join(r.Answer.Sure, " "), "records neither the allocator nor its settings")
+	}
+	file := write(t, "h.trace", "# framework=jax\n# config={}\na 1 1MiB\n")
+	status, _, stderr := command(t, "whatif", file)
+	require.Equal(t, exitTrouble, status)
+	require.Equal(t, "vramyard: "+file+":2: config: JAX does not read it, PyTorch does: want one of "+
+		"XLA_PYTHON_CLIENT_ALLOCATOR, XLA_PYTHON_CLIENT_PREALLOCATE, XLA_PYTHON_CLIENT_MEM_FRACTION, "+
+		"XLA_CLIENT_MEM_FRACTION\n", stderr)
 }
 
 // TestWhatifTriesOptionsOfMemPools has a request outside that fits into free memory of the pool,
