@@ -197,7 +197,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 
 // options returns the options of a search, without its progress and memory.
 func (f *whatifFlags) options() (o whatif.Options, err error) {
-	o.Workers, o.Full = f.workers, f.grid == gridFull
+	o.Workers, o.Full, o.Catalogue = f.workers, f.grid == gridFull, f.catalogue
 	if f.workers < 0 {
 		return o, flagError("workers", errWorkers)
 	}

@@ -257,6 +257,21 @@ func TestWhatifNamesTheCallsOfAPhase(t *testing.T) {
 	}
 }
 
+// TestAnswersGiveTheSettingsOfAStrategy has a strategy with settings of its own, and the preset of
+// the same.
+func TestAnswersGiveTheSettingsOfAStrategy(t *testing.T) {
+	t.Parallel()
+	trace := write(t, "t.trace", "# framework=PyTorch\na 1 30MiB\nf 1\na 2 60MiB\nf 2\na 3 45MiB\na 4 25MiB\n")
+	for entry, want := range map[string]string{
+		"slab\n  config: {large_waste: 16}": `"slab", config='{"large_waste":16}'`, "slab:kept": `"slab:kept"`,
+		"slab\n  config: {large_waste: 0}": `"slab"`,
+	} {
+		grid := write(t, "grid.yaml", "- strategy: caching\n- strategy: "+entry+"\n")
+		text := succeed(t, "whatif", "--device", "sim:71MiB", "--grid", grid, trace)
+		require.Contains(t, strings.Join(strings.Fields(text), " "), "To use it: vramyard.torch.use("+want+") before ")
+	}
+}
+
 // TestSettingsOfPyTorchInTheHeaderAreChecked has settings that PyTorch refuses. A recording keeps
 // them, because a newer release may accept them.
 func TestSettingsOfPyTorchInTheHeaderAreChecked(t *testing.T) {

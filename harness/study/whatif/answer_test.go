@@ -300,7 +300,7 @@ func TestAnswersSayHowToUseAStrategy(t *testing.T) {
 		Runs: []whatif.Point{point("async:keep 8MiB", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 	}
 	use := func(pools bool) string { return strings.Join(whatif.AnswerOf(r, pools).Text, " ") }
-	require.Contains(t, use(false), `would: it needs 18.00 GiB. To use it: vramyard.torch.use("async:keep", config='null') `+
+	require.Contains(t, use(false), `would: it needs 18.00 GiB. To use it: vramyard.torch.use("async:keep") `+
 		`before the first tensor on the GPU (docs/pytorch.md).`)
 	require.Contains(t, use(true), "would: it needs 18.00 GiB. A program with private pools cannot load it "+
 		"(docs/pytorch.md).")

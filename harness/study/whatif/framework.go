@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"slices"
@@ -86,11 +87,23 @@ func (t *answerWriter) use(p *Point) string {
 		return "A program with private pools cannot load it (docs/pytorch.md)."
 	}
 	argument := strconv.Quote(p.Strategy)
-	if p.Label != p.Strategy {
-		config, _ := json.Marshal(p.setup.Config) // it was replayed
+	if fields := t.given(p); len(fields) > 0 {
+		config, _ := json.Marshal(fields) // sorted; the parts are valid JSON
 		argument += ", config='" + string(config) + "'"
 	}
 	return "To use it: vramyard.torch.use(" + argument + ") before the first tensor on the GPU (docs/pytorch.md)."
+}
+
+// given returns the fields of a configuration that its name does not stand for.
+func (r *Result) given(p *Point) map[string]json.RawMessage {
+	named, _ := r.names.Lookup(p.setup.Name, nil) // all fields are given for an unknown name
+	usual, fields := fieldsOf(named), map[string]json.RawMessage{}
+	for name, value := range fieldsOf(p.setup) {
+		if !bytes.Equal(value, usual[name]) {
+			fields[name] = value
+		}
+	}
+	return fields
 }
 
 // candidate reports whether a point may be the first answer: users can select it, or the framework

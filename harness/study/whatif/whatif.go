@@ -35,6 +35,8 @@ type Options struct {
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
 	Needs   Needs         // of the deployment
 	Beside  *Beside       // a sleeping program on the same card, of which Card is the rest; nil: none
+	// Catalogue has the configurations of the names: an answer states the other fields of a strategy.
+	Catalogue setting.Catalogue
 	// Progress is called, never concurrently, with the events replayed and an estimate of their
 	// total; may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
@@ -81,7 +83,8 @@ type Result struct {
 	// events of replays that were not made, because their outcome was known; the budget counts them
 	Spared uint64  `json:"-"`
 	Runs   []Point `json:"runs"` // without redundant ones, by minimum capacity
-	mixed  bool    // the ranks of a fleet have different recorded settings, so that Recorded has none
+	names  setting.Catalogue
+	mixed  bool // the ranks of a fleet have different recorded settings, so that Recorded has none
 }
 
 // Point is a setting of a strategy with its outcome.
@@ -152,7 +155,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		Schema: Schema, Provenance: provenance.Read(), Device: replay.SimTarget(o.Device).Used(card),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
 		Card:   card, Context: o.Context, Beside: o.Beside,
-		Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
+		Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid), names: o.Catalogue,
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
