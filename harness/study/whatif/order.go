@@ -180,7 +180,7 @@ func (t *answerWriter) hypothetical(add func(string, ...any)) {
 		add("Graphs that share a pool overwrite each other's memory: replay them in the order of their captures, or use " +
 			"the outputs of each before the next one runs.")
 	}
-	if p.Fixed != "" {
+	if p.Fixed != "" && p.Captures > 1 {
 		add("No other order of captures was tried: %s.", p.Fixed)
 	}
 }

@@ -128,4 +128,6 @@ func TestPoolsInUseBeforeTheRecording(t *testing.T) {
 	require.Nil(t, r.Pools.Primed)
 	require.Contains(t, r.Answer.Sure,
 		"No other order of captures was tried: private pools were in use when the recording began.")
+	r = repooled(t, ofPyTorch+"# opening_live=1\n"+growing, whatif.Options{Card: gib})
+	require.NotContains(t, strings.Join(r.Answer.Sure, " "), "No other order of captures", "there are none")
 }

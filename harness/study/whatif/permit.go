@@ -329,7 +329,7 @@ const mostNamed = 20
 // reasons names the settings that rules leave out or make slow. Each text has settings with the
 // same rules, and the rules on a line each.
 func (t *answerWriter) reasons() (texts []string) {
-	var heads []string
+	var heads []string // of texts, with all settings
 	for _, r := range t.Permit.Rules {
 		var labels []string
 		for i := range t.Runs {
@@ -341,17 +341,17 @@ func (t *answerWriter) reasons() (texts []string) {
 		if len(labels) == 0 {
 			continue // other rules forbid them, or they are baselines, whose cost is by design
 		}
-		if n := len(labels) - mostNamed; n > 0 {
-			labels = append(labels[:mostNamed], fmt.Sprintf("%s more, which the table marks", units.Count(uint64(n))))
-		}
 		head := "Left out: "
 		if r.Kind == Slow {
 			head = "Permitted at a cost: "
 		}
-		head += strings.Join(labels, "; ")
-		i := slices.Index(heads, head)
+		all := head + strings.Join(labels, "; ")
+		if n := len(labels) - mostNamed; n > 0 {
+			labels = append(labels[:mostNamed], fmt.Sprintf("%s more, which the table marks", units.Count(uint64(n))))
+		}
+		i := slices.Index(heads, all)
 		if i < 0 {
-			i, heads, texts = len(heads), append(heads, head), append(texts, head)
+			i, heads, texts = len(heads), append(heads, all), append(texts, head+strings.Join(labels, "; "))
 		}
 		with := "always"
 		if r.Feature != "" {
