@@ -23,8 +23,8 @@ func PoolOptions(text string) (o power.PoolOptions, err error) {
 			}
 		}
 	}
-	return o, fmt.Errorf("options %s: want %s, %s or both with a comma between them, in this order", clip([]byte(text)),
-		PoolUseOnOOM, PoolNoSplit)
+	return power.PoolOptions{}, fmt.Errorf("options %s: want %s, %s or both with a comma between them, in this order",
+		clip([]byte(text)), PoolUseOnOOM, PoolNoSplit)
 }
 
 // textOf returns the text of the options of a pool.

@@ -68,6 +68,7 @@ func TestSnapshotsThatCannotBeJoined(t *testing.T) {
 	}{
 		{[]string{a, late}, formats.Options{}, late + ": the history of cuda:0 begins at 20000 µs, 5ms after " + a},
 		{[]string{a, text}, formats.Options{}, text + ": is no snapshot of PyTorch"},
+		{[]string{a, "-"}, formats.Options{}, "-: standard input cannot be joined: want files"},
 		{[]string{a, a + "x"}, formats.Options{}, a + "x: no such file"},
 		{[]string{a, b}, formats.Options{}, a + `: holds several parts, name one of them: "cuda:0" (4 events), "cuda:1" (4`},
 		{[]string{a, b}, formats.Options{Part: "cuda:2"}, a + `: has no part "cuda:2"`},

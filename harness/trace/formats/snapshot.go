@@ -89,6 +89,8 @@ func readOnly(
 const unknownChange = "when the settings changed between two files (placed at the end of the earlier one), and " +
 	"changes that were undone between two files"
 
+var errStdin = errors.New("standard input cannot be joined: want files")
+
 // Join reads PyTorch snapshots of one process, in any order, and returns the trace of their joined
 // history; see [torch.Join]. The header has the name of the earliest file, and under "joined" all
 // names. Memory bounds all files together.
@@ -99,6 +101,9 @@ func Join(paths []string, o Options) (*trace.Trace, error) {
 	var files []torch.File
 	sums := map[*torch.Snapshot]string{}
 	for _, path := range paths {
+		if path == "-" {
+			return nil, trace.FileError(path, errStdin)
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			return nil, trace.FileError(path, err)
@@ -106,7 +111,7 @@ func Join(paths []string, o Options) (*trace.Trace, error) {
 		s, h, err := readOnly(f, path, o, memory, func(in *Input, m *budget.Budget) (*torch.Snapshot, error) {
 			return torch.Read(in, m)
 		})
-		f.Close() // read only: no error matters
+		_ = f.Close() // read only: no error matters
 		if err != nil {
 			return nil, err
 		}
