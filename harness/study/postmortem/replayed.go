@@ -259,7 +259,7 @@ func (m *moment) heap() *Heap {
 
 func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	p := m.setup.Promises
-	n := Need{Request: m.request, Pool: pool, Returns: true, Fits: fitsOf(p)}
+	n := Need{Request: m.request, Pool: pool, Returns: power.Has(m.s, power.PowerTrimmer), Fits: fitsOf(p)}
 	if why, ok := power.LastRefusal(m.s); ok {
 		n.Segment = why.Asked
 	}
