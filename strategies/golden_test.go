@@ -3,6 +3,7 @@ package strategies_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/vectors"
@@ -90,12 +92,20 @@ func requireGolden(t *testing.T, v vectors.Vector, config json.RawMessage) {
 	dev, err := sim.New(cfg)
 	require.NoError(t, err)
 	var got bytes.Buffer
+	var final bytes.Buffer
 	o := replay.Options{Placements: &got}
-	if v.Suite != "xdl" {
+	switch v.Suite {
+	case "xdl":
+	case "rmm":
+		o.Final = &final
+	default:
 		o.Final = &got // it follows the placements, as in the original's output
 	}
 	_, err = replay.Run(events, setup, dev, o)
 	require.NoError(t, err)
+	if v.Suite == "rmm" {
+		got.WriteString(rmmEnd(final.String(), dev.Usage().Calls))
+	}
 	lines := strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n")
 	if v.Suite == "torch" {
 		left := func(l string) bool {
@@ -106,6 +116,19 @@ func requireGolden(t *testing.T, v vectors.Vector, config json.RawMessage) {
 		sortRuns(lines)
 	}
 	requireLines(t, want, lines)
+}
+
+// rmmEnd returns the last lines of an output of RMM: the regions, and the numbers of device calls.
+func rmmEnd(final string, calls device.Calls) string {
+	var end strings.Builder
+	for line := range strings.Lines(final) {
+		if strings.HasPrefix(line, "R ") {
+			end.WriteString(line)
+		}
+	}
+	fmt.Fprintf(&end, "D %d %d %d %d %d\n", calls[device.CallReserve].Failed, calls[device.CallRecord].Done,
+		calls[device.CallWait].Done, calls[device.CallSyncStream].Done, calls[device.CallSyncDevice].Done)
+	return end.String()
 }
 
 // hasQueue reports whether a strategy has BFC's timestamps. The textbook leaves them out.

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 	"github.com/vramyard/vramyard/strategies/direct"
 	"github.com/vramyard/vramyard/strategies/dlmalloc"
+	"github.com/vramyard/vramyard/strategies/rmm"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
 	slabxdl "github.com/vramyard/vramyard/strategies/slab/xdl"
@@ -163,6 +164,15 @@ func deviceAllocators() setting.Catalogue {
 			setting.Preset{Name: "strict", JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`,
 				Doc: "memory freed by a stream serves other streams only after the host has synchronised"},
 		).KnownAs("cudamallocasync", "cuda_malloc_async", "cuda_async"),
+		setting.SpecOf("rmm", "the memory resources of RAPIDS Memory Manager: pool, arena, binning", rmm.New,
+			setting.Preset{In: setting.Unlisted,
+				Doc: "as PoolMemoryResource() in Python: best fit, a list for each stream, half of the free memory at first"},
+			setting.Preset{Name: "pool", JSON: `{"initial_bytes":1}`,
+				Doc: "a pool that starts empty; each region is as large as those before it together"},
+			setting.Preset{Name: "arena", JSON: `{"resource":"arena"}`,
+				Doc: "half of the free memory in superblocks, which an arena for each stream gets from a global one"},
+			setting.Preset{Name: "binning", JSON: `{"resource":"binning"}`,
+				Doc: "bins of 256 KiB to 4 MiB, 128 blocks each at first, over a pool for larger requests"}),
 		setting.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
 			setting.Preset{In: untimed,
 				Doc: "one range of nine eighths of the device, pages of its granularity, which are kept until memory runs out"},

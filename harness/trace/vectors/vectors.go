@@ -20,8 +20,8 @@ import (
 
 // Vector is a trace and the original allocator's answers.
 type Vector struct {
-	Suite    string          // "bfc", "xdl" or "torch": the directory, and the dialect of the trace
-	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab, torch_2.6, torch_2.11
+	Suite    string          // "bfc", "xdl", "torch" or "rmm": the directory, and unless "rmm" the dialect
+	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab, torch_2.6, rmm_pool and so on
 	Name     string          // unique within the kind
 	Purpose  string          // purpose of the vector
 	Strategy string          // the strategy that must give the same answers
@@ -44,7 +44,11 @@ func (v Vector) ID() string { return v.Kind + "/" + v.Name }
 
 // Trace reads the vector's trace and verifies its SHA-256.
 func (v Vector) Trace() (*trace.Trace, error) {
-	t, err := trace.Open(v.traceFile.path, trace.Options{Dialect: v.Suite})
+	o := trace.Options{Dialect: v.Suite}
+	if v.Suite == "rmm" {
+		o.Dialect = ""
+	}
+	t, err := trace.Open(v.traceFile.path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -102,10 +106,10 @@ func (f file) read() ([]byte, error) {
 	return text, nil
 }
 
-// All returns every vector of BFC, XDL and PyTorch, each in the order of its manifest. It reads
-// only the manifests.
+// All returns every vector of BFC, XDL, PyTorch and RMM, each in the order of its manifest. It
+// reads only the manifests.
 func All() (all []Vector, err error) {
-	for _, suite := range []func() ([]Vector, error){BFC, XDL, Torch} {
+	for _, suite := range []func() ([]Vector, error){BFC, XDL, Torch, RMM} {
 		list, err := suite()
 		if err != nil {
 			return nil, err

@@ -24,8 +24,8 @@ func TestEveryVectorLoads(t *testing.T) {
 		seen[v.ID()] = true
 		t.Run(v.ID(), func(t *testing.T) { check(t, v) })
 	}
-	if len(all) != 35+68+158 {
-		t.Errorf("%d vectors, want 35 of BFC, 68 of XDL and 158 of PyTorch", len(all))
+	if len(all) != 35+68+158+30 {
+		t.Errorf("%d vectors, want 35 of BFC, 68 of XDL, 158 of PyTorch and 30 of RMM", len(all))
 	}
 }
 
