@@ -130,15 +130,6 @@ func TestOwnGridsFollowTheRecordedRelease(t *testing.T) {
 		"max_split_size_mb:20: want at least 21, more than a large segment\n", stderr)
 }
 
-// TestUnknownSettingsAreSaid has settings that the model of PyTorch's allocator lacks.
-func TestUnknownSettingsAreSaid(t *testing.T) {
-	path := write(t, "t.trace", fragmenting("# vramyard-trace 1\n# config={\"conf\":\"max_split_size_mb:5\"}\n"))
-	r := whatifJSON(t, path)
-	require.Contains(t, r.Answer.Sure, "No strategy models the recorded settings, so they are not replayed: caching: "+
-		"conf: max_split_size_mb:5: want at least 20, the size of a large segment.")
-	require.NotContains(t, r.Answer.Sure, "The file records neither the allocator nor its settings.")
-}
-
 // TestAnUnknownFrameworkGetsStrategies names settings under their framework, and exports nothing.
 func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))

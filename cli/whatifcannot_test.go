@@ -131,8 +131,8 @@ func TestVerdictsOfPartialTracesDoNotClaimTheWholeRun(t *testing.T) {
 	for file, gap := range map[string]string{
 		"../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only " +
 			"the blocks that were live when it was written. ",
-		wrappedSnapshot(t): "filtered: its history has lost its oldest entries: it has exactly 1000 entries and begins with " +
-			"blocks in use. ",
+		wrappedSnapshot(t): "filtered: its history has lost its oldest entries: it has exactly 1000 entries and begins " +
+			"with blocks in use. ",
 	} {
 		for _, c := range []struct{ command, claim string }{
 			{"compare --strategies caching --device sim:1TiB", "caching completes that part with least memory: "},
