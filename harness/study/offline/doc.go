@@ -10,8 +10,8 @@
 //
 // # Greedy
 //
-// [Problem.Greedy] sorts the buffers and places each at the lowest free offset. It handles a
-// million buffers by keeping the occupied ranges in a tree over time.
+// [Problem.Greedy] sorts the buffers and places each at the lowest free offset, with kit/packing,
+// which handles a million buffers by keeping the occupied ranges in a tree over time.
 //
 // # Search
 //

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/packing"
 )
 
 // outcome is the result of a search.
@@ -78,7 +79,7 @@ func newEngine(p *Problem, m *meter) *engine {
 		cuts: p.cuts(), next: make([]int32, sections+1), dead: map[state]struct{}{},
 	}
 	type likeness struct {
-		span
+		packing.Span
 		size, align device.Size
 	}
 	classes := map[likeness]uint64{}
@@ -144,11 +145,11 @@ func (e *engine) rankAll(list []int32) {
 	all := make([]features, len(list))
 	for i, b := range list {
 		s := e.p.spans[b]
-		all[i] = features{b, slices.Max(e.rest[s.first:s.last]), &e.p.buffers[b]}
+		all[i] = features{b, slices.Max(e.rest[s.First:s.Last]), &e.p.buffers[b]}
 	}
 	slices.SortFunc(all, func(x, y features) int {
 		t, w := cmp.Compare(y.total, x.total), cmp.Compare(y.Upper-y.Lower, x.Upper-x.Lower)
-		a, first := compareArea(x.Buffer, y.Buffer), cmp.Compare(x.b, y.b)
+		a, first := packing.CompareArea(x.Buffer, y.Buffer), cmp.Compare(x.b, y.b)
 		switch e.order {
 		case "TAW":
 			return cmp.Or(t, a, w, first)
@@ -251,11 +252,11 @@ func (e *engine) place(t part, i, depth int) (result outcome, bare bool) {
 	undo, undoTops := len(e.raised), len(e.tops)
 	rest := part{e.raiseAbove(t.buffers, b, depth), t.lo, t.hi}
 	split := false
-	e.tops = append(e.tops, e.top[s.first:s.last]...)
-	for k := s.first; k < s.last; k++ {
+	e.tops = append(e.tops, e.top[s.First:s.Last]...)
+	for k := s.First; k < s.Last; k++ {
 		e.top[k] = at + size
 		e.rest[k] -= size
-		if k+1 < s.last {
+		if k+1 < s.Last {
 			e.cuts[k]--
 			split = split || e.cuts[k] == 0
 		}
@@ -270,11 +271,11 @@ func (e *engine) place(t part, i, depth int) (result outcome, bare bool) {
 	if result == found {
 		e.offsets[b] = at
 	}
-	copy(e.top[s.first:s.last], e.tops[undoTops:])
+	copy(e.top[s.First:s.Last], e.tops[undoTops:])
 	e.tops = e.tops[:undoTops]
-	for k := s.first; k < s.last; k++ {
+	for k := s.First; k < s.Last; k++ {
 		e.rest[k] += size
-		if k+1 < s.last {
+		if k+1 < s.Last {
 			e.cuts[k]++
 		}
 	}
@@ -296,7 +297,7 @@ func (e *engine) raiseAbove(order []int32, b int32, depth int) []int32 {
 		if x == b {
 			continue
 		}
-		if !s.overlaps(e.p.spans[x]) {
+		if !s.Overlaps(e.p.spans[x]) {
 			keep = append(keep, x)
 			continue
 		}
@@ -305,7 +306,7 @@ func (e *engine) raiseAbove(order []int32, b int32, depth int) []int32 {
 			keep = append(keep, x)
 			continue
 		}
-		e.off[x] = alignUp(end, e.p.buffers[x].Align)
+		e.off[x] = device.AlignUp(end, max(e.p.buffers[x].Align, 1))
 		lift = append(lift, x)
 	}
 	slices.SortFunc(lift, e.compare)
@@ -350,7 +351,7 @@ func (e *engine) paint(order []int32, floor device.Size) bool {
 	for _, b := range order {
 		s := e.p.spans[b]
 		low := max(e.off[b], floor)
-		for k := e.unpainted(s.first); k < s.last; k = e.unpainted(k + 1) {
+		for k := e.unpainted(s.First); k < s.Last; k = e.unpainted(k + 1) {
 			if max(e.top[k], low)+e.rest[k] > e.capacity {
 				return false
 			}
@@ -371,7 +372,7 @@ func (e *engine) unpainted(k int32) int32 {
 
 // solveParts splits a part at sections within s where no open buffer lives on both sides, and
 // solves the pieces, smallest first, since it is refuted soonest.
-func (e *engine) solveParts(t part, s span, depth int) outcome {
+func (e *engine) solveParts(t part, s packing.Span, depth int) outcome {
 	parts := e.split(t, s)
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(len(a.buffers), len(b.buffers)) })
 	for _, sub := range parts {
@@ -382,20 +383,20 @@ func (e *engine) solveParts(t part, s span, depth int) outcome {
 	return found
 }
 
-func (e *engine) split(t part, s span) []part {
+func (e *engine) split(t part, s packing.Span) []part {
 	var parts []part
 	lo := t.lo
-	for k := s.first; k < s.last; k++ {
+	for k := s.First; k < s.Last; k++ {
 		hi := k + 1
 		switch {
-		case hi == s.last:
+		case hi == s.Last:
 			hi = t.hi
 		case e.cuts[k] != 0:
 			continue
 		}
 		var list []int32
 		for _, b := range t.buffers {
-			if first := e.p.spans[b].first; first >= lo && first < hi {
+			if first := e.p.spans[b].First; first >= lo && first < hi {
 				list = append(list, b)
 			}
 		}

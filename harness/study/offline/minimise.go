@@ -105,7 +105,7 @@ func (p *Problem) parts() []part {
 	}
 	for i, b := range p.buffers {
 		if b.Size > 0 {
-			t := &parts[at[p.spans[i].first]]
+			t := &parts[at[p.spans[i].First]]
 			t.buffers = append(t.buffers, int32(i))
 		}
 	}
@@ -117,8 +117,8 @@ func (p *Problem) cuts() []int32 {
 	cuts := make([]int32, len(p.peaks))
 	for i, b := range p.buffers {
 		if b.Size > 0 {
-			cuts[p.spans[i].first]++
-			cuts[p.spans[i].last-1]--
+			cuts[p.spans[i].First]++
+			cuts[p.spans[i].Last-1]--
 		}
 	}
 	for k := 1; k < len(cuts); k++ {

@@ -1,71 +1,40 @@
 package offline
 
 import (
-	"cmp"
-	"fmt"
-	"math"
-	"slices"
-
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/packing"
 )
 
 // Buffer is a size to place at one offset for a span of time.
-type Buffer struct {
-	ID    uint64      // allocation ID in the trace; may repeat
-	Lower int64       // first moment at which it is live
-	Upper int64       // first later moment at which it is not
-	Size  device.Size // bytes
-	Align device.Size // power of two that divides the offset; 0 and 1: any
-}
+type Buffer = packing.Buffer
 
 // Problem is a set of buffers to place. It is immutable and safe for concurrent use.
 type Problem struct {
+	packer  *packing.Problem
 	buffers []Buffer
-	spans   []span // sections of each buffer
-	peaks   []device.Size
-	total   device.Size // peak of the live bytes
-	unit    device.Size // every height is a multiple of it
+	spans   []packing.Span // sections of each buffer
+	peaks   []device.Size  // live bytes of each section
+	total   device.Size    // peak of the live bytes
+	unit    device.Size    // every height is a multiple of it
 }
 
-// span is the sections [first, last) in which a buffer is live.
-//
-// A section is a maximal set of buffers live at the same moment: one at the last birth before each
-// death. Two buffers overlap in time exactly if they share a section, so sections replace times.
-type span struct{ first, last int32 }
-
-// overlaps reports whether two buffers are live at the same time.
-func (s span) overlaps(o span) bool { return s.first < o.last && o.first < s.last }
-
-// New returns the problem of placing buffers. It fails if a life does not end after its start, an
-// alignment is not a power of two, or the sum of sizes and padding exceeds 2^63 - 1, so that no sum
-// overflows. O(n log n). It keeps the slice.
+// New returns the problem of placing buffers, or the error of [packing.New]. It keeps the slice.
 func New(buffers []Buffer) (*Problem, error) {
-	if len(buffers) > math.MaxInt32/2 {
-		return nil, fmt.Errorf("%d buffers: want at most %d", len(buffers), math.MaxInt32/2)
+	packer, err := packing.New(buffers)
+	if err != nil {
+		return nil, err
 	}
-	p := &Problem{buffers: buffers}
-	var sum device.Size
+	p := &Problem{
+		packer: packer, buffers: buffers, spans: packer.Spans(), peaks: packer.Peaks(), total: packer.LowerBound(),
+	}
 	for i := range buffers {
 		b := &buffers[i]
-		switch {
-		case b.Upper <= b.Lower:
-			return nil, fmt.Errorf("buffer %d (id %d): life [%d, %d): want an end after the start", i, b.ID, b.Lower, b.Upper)
-		case b.Align&(b.Align-1) != 0:
-			return nil, fmt.Errorf("buffer %d (id %d): alignment %d: want a power of two", i, b.ID, uint64(b.Align))
-		}
-		for _, n := range [...]device.Size{b.Size, b.Align} {
-			if n > math.MaxInt64-sum {
-				return nil, fmt.Errorf("buffer %d (id %d): the sum of sizes exceeds %d", i, b.ID, math.MaxInt64)
-			}
-			sum += n
-		}
 		p.unit = gcd(p.unit, b.Size)
 		if b.Align > 1 {
 			p.unit = gcd(p.unit, b.Align)
 		}
 	}
 	p.unit = max(p.unit, 1)
-	p.section()
 	return p, nil
 }
 
@@ -75,37 +44,6 @@ func gcd(a, b device.Size) device.Size {
 		a, b = b, a%b
 	}
 	return a
-}
-
-func (p *Problem) section() {
-	byBirth, byDeath := make([]int32, len(p.buffers)), make([]int32, len(p.buffers))
-	for i := range byBirth {
-		byBirth[i], byDeath[i] = int32(i), int32(i)
-	}
-	slices.SortFunc(byBirth, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(p.buffers[a].Lower, p.buffers[b].Lower), cmp.Compare(a, b))
-	})
-	slices.SortFunc(byDeath, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(p.buffers[a].Upper, p.buffers[b].Upper), cmp.Compare(a, b))
-	})
-	p.spans = make([]span, len(p.buffers))
-	var live device.Size
-	born, fresh := 0, false
-	for _, dead := range byDeath {
-		for ; born < len(byBirth) && p.buffers[byBirth[born]].Lower < p.buffers[dead].Upper; born++ {
-			b := byBirth[born]
-			p.spans[b].first = int32(len(p.peaks))
-			live += p.buffers[b].Size
-			fresh = true
-		}
-		if fresh {
-			p.peaks = append(p.peaks, live)
-			p.total = max(p.total, live)
-			fresh = false
-		}
-		p.spans[dead].last = int32(len(p.peaks))
-		live -= p.buffers[dead].Size
-	}
 }
 
 // Buffers returns the buffers, which must not be changed.

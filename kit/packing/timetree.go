@@ -1,4 +1,4 @@
-package offline
+package packing
 
 import (
 	"math/bits"
@@ -28,7 +28,7 @@ func newTimeTree(sections int) *timeTree {
 
 // place puts a buffer at the lowest offset that is free in all its sections, and returns the
 // offset.
-func (t *timeTree) place(s span, size, align device.Size) device.Size {
+func (t *timeTree) place(s Span, size, align device.Size) device.Size {
 	t.meets = t.meets[:0]
 	t.gather(1, 0, int32(t.leaves), s)
 	var at device.Size
@@ -50,8 +50,8 @@ func (t *timeTree) place(s span, size, align device.Size) device.Size {
 
 // gather collects the ranges that a buffer in sections s must avoid, below node n of sections [lo,
 // hi).
-func (t *timeTree) gather(n int, lo, hi int32, s span) {
-	if s.first <= lo && hi <= s.last {
+func (t *timeTree) gather(n int, lo, hi int32, s Span) {
+	if s.First <= lo && hi <= s.Last {
 		if len(t.spans[n]) > 0 {
 			t.meets = append(t.meets, &t.spans[n])
 		}
@@ -64,28 +64,28 @@ func (t *timeTree) gather(n int, lo, hi int32, s span) {
 		t.meets = append(t.meets, &t.whole[n])
 	}
 	mid := (lo + hi) / 2
-	if s.first < mid {
+	if s.First < mid {
 		t.gather(2*n, lo, mid, s)
 	}
-	if s.last > mid {
+	if s.Last > mid {
 		t.gather(2*n+1, mid, hi, s)
 	}
 }
 
 // insert adds the bytes [from, to) for sections s, below node n of sections [lo, hi).
-func (t *timeTree) insert(n int, lo, hi int32, s span, from, to device.Size) {
+func (t *timeTree) insert(n int, lo, hi int32, s Span, from, to device.Size) {
 	t.spans[n].add(from, to)
-	if s.first <= lo && hi <= s.last {
+	if s.First <= lo && hi <= s.Last {
 		if n < t.leaves { // a leaf is always covered
 			t.whole[n].add(from, to)
 		}
 		return
 	}
 	mid := (lo + hi) / 2
-	if s.first < mid {
+	if s.First < mid {
 		t.insert(2*n, lo, mid, s, from, to)
 	}
-	if s.last > mid {
+	if s.Last > mid {
 		t.insert(2*n+1, mid, hi, s, from, to)
 	}
 }
@@ -116,7 +116,7 @@ func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
 	i := r.after(at + 1)
 	first := i
 	for ; i < len(r) && r[i].from < at+size; i++ {
-		at = alignUp(r[i].to, align)
+		at = device.AlignUp(r[i].to, max(align, 1))
 	}
 	*steps += uint64(i - first)
 	return at
@@ -139,12 +139,4 @@ func (r *ranges) add(from, to device.Size) {
 	copy(old[i+1:], old[i:])
 	old[i] = taken{from, to}
 	*r = old
-}
-
-// alignUp rounds n up to a multiple of align; 0 and 1 do nothing.
-func alignUp(n, align device.Size) device.Size {
-	if align <= 1 {
-		return n
-	}
-	return (n + align - 1) &^ (align - 1)
 }
