@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
@@ -78,7 +79,7 @@ bug is missed or not looked for.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(soundNames(catalogue), ","),
 		"strategies to check, "+namedUsage)
 	addConfig(c, &f.config, "settings of the one strategy named, as a JSON object; they "+
 		"replace the preset's")
@@ -94,6 +95,18 @@ bug is missed or not looked for.`,
 	f.files.addHTML(c)
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c
+}
+
+// soundNames returns the names of a catalogue without those that declare to break the disjointness
+// of blocks, which has no exceptions.
+func soundNames(catalogue setting.Catalogue) []string {
+	return slices.DeleteFunc(catalogue.Names(), func(name string) bool {
+		s, err := catalogue.Lookup(name, nil)
+		return err == nil && slices.ContainsFunc(s.Promises.Except, func(e promise.Exception) bool {
+			n, _ := props.ParseNumber(e.Invariant)
+			return n == props.IDisjoint
+		})
+	})
 }
 
 // candidate is a strategy on one device, with its name on the command line.

@@ -82,9 +82,10 @@ func (r *runner) requestOf(op Op, id uint64) alloc.Request {
 // markEvery is the number of operations of a misled subject between two marks.
 const markEvery = 16
 
-// mark passes a mark to both instances of a misled subject at intervals.
+// mark passes a mark to both instances of a misled subject at intervals, the first with the first
+// operation.
 func (r *runner) mark() {
-	if !r.subject.misled || r.step%markEvery != 0 {
+	if !r.subject.misled || r.step%markEvery != 1 {
 		return
 	}
 	for _, m := range r.machines {

@@ -11,14 +11,17 @@ import (
 	"github.com/vramyard/vramyard/strategies/buddy"
 	buddyxdl "github.com/vramyard/vramyard/strategies/buddy/xdl"
 	"github.com/vramyard/vramyard/strategies/caching"
+	"github.com/vramyard/vramyard/strategies/compiler"
 	"github.com/vramyard/vramyard/strategies/direct"
 	"github.com/vramyard/vramyard/strategies/dlmalloc"
+	"github.com/vramyard/vramyard/strategies/pgmo"
 	"github.com/vramyard/vramyard/strategies/rmm"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
 	slabxdl "github.com/vramyard/vramyard/strategies/slab/xdl"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 	slabbuddyxdl "github.com/vramyard/vramyard/strategies/slabbuddy/xdl"
+	"github.com/vramyard/vramyard/strategies/stalloc"
 	"github.com/vramyard/vramyard/strategies/stitch"
 	"github.com/vramyard/vramyard/strategies/tlsf"
 	"github.com/vramyard/vramyard/strategies/vmm"
@@ -29,7 +32,23 @@ const untimed = setting.Compared | setting.Remat
 
 // All returns the catalogue. The slice is the caller's own.
 func All() setting.Catalogue {
-	return slices.Concat(fitAllocators(), classAllocators(), deviceAllocators())
+	return slices.Concat(fitAllocators(), classAllocators(), deviceAllocators(), plannedAllocators())
+}
+
+// plannedAllocators place blocks as an earlier run or an earlier part of the run lets expect. They
+// are in no default list: without --learn most of them are their fallback.
+func plannedAllocators() setting.Catalogue {
+	return setting.Catalogue{
+		setting.SpecOf("stalloc", "places planned from an earlier run, in the manner of STAlloc", stalloc.New,
+			setting.Preset{In: setting.Unlisted, Doc: "a planned place that is not free is not used"},
+			setting.Preset{Name: "unchecked", JSON: `{"check":"off"}`,
+				Doc: "as the original by default: a planned place is not checked, so blocks may overlap after a deviation"}),
+		setting.SpecOf("pgmo", "an iteration's places planned from a sample run, in the manner of PGMO", pgmo.New,
+			setting.Preset{In: setting.Unlisted, Doc: "planned again with the larger sizes when a request exceeds the sample"}),
+		setting.SpecOf("compiler", "addresses recorded in one iteration and replayed, in the manner of ComfyUI", compiler.New,
+			setting.Preset{In: setting.Unlisted, Doc: "pages of 8 MiB; smaller requests are not recorded"},
+			setting.Preset{Name: "fine", JSON: `{"page_bytes":"2MiB"}`, Doc: "pages of 2 MiB, so fewer requests go to the fallback"}),
+	}
 }
 
 // fitAllocators cut a region into blocks of any size and search its free chunks.

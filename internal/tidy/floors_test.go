@@ -93,8 +93,11 @@ var outsideHarness = []string{"strategies", "props"}
 // sideways lists the imports between strategies.
 var sideways = map[string][]string{
 	"strategies/buddy":         {"strategies/internal/blocks"},
+	"strategies/compiler":      {"strategies/internal/planned"},
+	"strategies/pgmo":          {"strategies/internal/planned"},
 	"strategies/slab":          {"strategies/internal/cells"},
 	"strategies/slabbuddy":     {"strategies/internal/blocks", "strategies/internal/cells"},
+	"strategies/stalloc":       {"strategies/internal/planned"},
 	"strategies/slabbuddy/xdl": {"strategies/slabbuddy", "strategies/slab/xdl", "strategies/buddy/xdl"},
 }
 

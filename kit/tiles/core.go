@@ -102,6 +102,14 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 	return h, nil
 }
 
+// Prepare reserves another region for n bytes ahead of any request and returns the free chunk that
+// fills it, which is not in the index. The region counts as empty. It returns None if the limit or
+// the device refuses, which is not recorded as a refusal.
+func (c *Core) Prepare(n, align device.Size) Handle {
+	h, _ := c.reserve(&alloc.Request{Align: align}, n)
+	return h
+}
+
 // reserve reserves a region whose start serves the request. The chunk does not include bytes beyond
 // whole quanta.
 func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {

@@ -55,6 +55,7 @@ func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 // judges are the kinds of verification.
 var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
+	bugs.ByMisled: props.Verify,
 }
 
 // plantedSequences is the default number of sequences for a bug. The rarest bugs
@@ -264,6 +265,9 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
 	s := props.SubjectOfSetup(setup, on)
+	if b.Judge == bugs.ByMisled {
+		s = s.Misled()
+	}
 	if spoil, ok := plantedWrappers()[b.ID]; ok {
 		inner := s.New
 		s.New = func(src device.Source) (alloc.Strategy, error) {

@@ -20,6 +20,7 @@ const (
 	ByRelations              // several instances in lockstep
 	ByCallers                // many callers at once
 	ByLogs                   // generated op logs within a budget; the strategy is remat
+	ByMisled                 // generated calls after a forecast, which Minimal gets of its own calls
 )
 
 // Setting is a strategy in one configuration on one simulated device, or remat in one

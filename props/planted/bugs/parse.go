@@ -147,9 +147,9 @@ func (p *reader) record(line string) error {
 		return errors.New("want breaks and invariants after the setting")
 	}
 	if len(words) > 1 && words[0] == "by" {
-		judge := slices.Index([]string{"calls", "faults", "heap", "relations", "callers", "logs"}, words[1])
+		judge := slices.Index([]string{"calls", "faults", "heap", "relations", "callers", "logs", "misled"}, words[1])
 		if judge < 1 {
-			return fmt.Errorf("judge %q: want faults, heap, relations, callers or logs", words[1])
+			return fmt.Errorf("judge %q: want faults, heap, relations, callers, logs or misled", words[1])
 		}
 		b.Judge, words = Judge(judge), words[2:]
 	}
