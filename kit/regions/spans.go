@@ -13,12 +13,27 @@ package regions
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
+
+// Paged returns the virtual memory of a device whose pages are not larger than a strategy's. field
+// is the setting with the bytes of its pages. It fails with [device.ErrUnsupported] if the device
+// has no virtual memory, and if its pages do not divide the strategy's.
+func Paged(src device.Source, strategy, field string, bytes device.Size) (device.VirtualMemory, error) {
+	vm, ok := device.VirtualMemoryOf(src)
+	if !ok {
+		return nil, fmt.Errorf("%s: the device has no virtual memory: %w", strategy, device.ErrUnsupported)
+	}
+	if g := vm.Granularity(); g == 0 || bytes%g != 0 {
+		return nil, fmt.Errorf("%s: %s %v: the device's pages have %v", strategy, field, bytes, g)
+	}
+	return vm, nil
+}
 
 // Span is an address range.
 type Span struct {

@@ -2,12 +2,12 @@ package compiler
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/kit/tiles"
 	"github.com/vramyard/vramyard/strategies/internal/planned"
 )
@@ -55,12 +55,9 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	vm, ok := device.VirtualMemoryOf(src)
-	if !ok {
-		return nil, fmt.Errorf("compiler: the device has no virtual memory: %w", device.ErrUnsupported)
-	}
-	if n := vm.Granularity(); n == 0 || c.PageBytes%n != 0 {
-		return nil, fmt.Errorf("compiler: page_bytes %v: the device's pages have %v", c.PageBytes, n)
+	vm, err := regions.Paged(src, "compiler", "page_bytes", c.PageBytes)
+	if err != nil {
+		return nil, err
 	}
 	a := &Allocator{cfg: c}
 	a.View = a.core.Init("compiler", src, c.core())

@@ -8,7 +8,7 @@
 // text. While an iteration is recorded, each request of at least a page gets a segment: a range of
 // addresses with whole pages of Config.PageBytes. Freeing the block makes its pages usable for
 // other segments, but the segment keeps its addresses and stays mapped. A request takes the first
-// segment of its size whose pages are all free. If there is none, a new segment is mapped from free
+// segment of its size whose pages are all free. Otherwise a new segment is mapped from free
 // pages, and pages are created for the rest. A page can thus be mapped in many segments; at most
 // one of them is live. The memory is the peak of the pages that are live at once.
 //

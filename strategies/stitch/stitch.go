@@ -1,7 +1,6 @@
 package stitch
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -9,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // Allocator stitches scattered memory. Use [New]; it is not safe for concurrent use.
@@ -58,12 +58,9 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	vm, ok := device.VirtualMemoryOf(src)
-	if !ok {
-		return nil, fmt.Errorf("stitch: the device has no virtual memory: %w", device.ErrUnsupported)
-	}
-	if g := vm.Granularity(); g == 0 || c.ChunkBytes%g != 0 {
-		return nil, fmt.Errorf("stitch: chunk_bytes %v: the device's pages have %v", c.ChunkBytes, g)
+	vm, err := regions.Paged(src, "stitch", "chunk_bytes", c.ChunkBytes)
+	if err != nil {
+		return nil, err
 	}
 	a := &Allocator{
 		cfg: c, src: src, vm: vm, pageShift: uint8(bits.TrailingZeros64(uint64(c.ChunkBytes))),
