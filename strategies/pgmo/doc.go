@@ -10,7 +10,7 @@
 // marks. Blocks that are freed within the sample are hot. The others outlive the iteration, so they
 // are requested as in an interrupted section of the paper: they have no place.
 //
-// The hot blocks are placed by the heuristic of the paper for dynamic storage allocation. An offset
+// The hot blocks are placed by a best-fit heuristic for dynamic storage allocation. An offset
 // line is a range of time with the height up to which it is used; at first one line spans all time
 // at height 0. The lowest line is taken, the earliest of equals. Of the unplaced blocks whose life
 // is within its time, the one that lives longest is put on it, the largest of equals; the line is
@@ -47,7 +47,9 @@
 // # Source and departures
 //
 // Sekiyama, Imamichi, Imai and Raymond, Profile-guided memory optimization for deep neural
-// networks, arXiv 1804.10001. Code was not published. The differences:
+// networks, arXiv 1804.10001. Code was not published. Only the abstract and the introduction were
+// at hand: the heuristic is best fit on offset lines as the literature on packing knows it, and is
+// yet to be compared with section 3. The known differences:
 //
 //   - The paper does not check whether a planned place is free. Here a place that is in use goes to
 //     no one else, and the request goes to the fallback.
