@@ -293,7 +293,7 @@ func TestMetaRecordsWithoutCUDA(t *testing.T) {
 // TestRunRefuses gives wrong input, which needs no PyTorch.
 func TestRunRefuses(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("programs run on Linux")
+		t.Skip("needs Linux, where programs run")
 	}
 	script := write(t, "train", "#!/bin/sh\n")
 	require.NoError(t, os.Chmod(script, 0o700))

@@ -74,8 +74,8 @@ func (f *perturbFlags) run(cmd *cobra.Command, in, out string) error {
 			return flagError(r.name, err)
 		}
 	}
-	if f.change.Eval < 0 {
-		return flagError("insert-eval", fmt.Errorf("%d: want a number of requests from 0", f.change.Eval))
+	if err := f.change.Check(); err != nil {
+		return fmt.Errorf("--%w", err)
 	}
 	t, err := openSource(in, reading(cmd, in, f.source), cmd.InOrStdin())
 	if err != nil {

@@ -45,7 +45,7 @@ func planners(t *testing.T) (setups []setting.Setup) {
 //	go test ./strategies -run TestLearnedTable -rewrite
 func TestLearnedTable(t *testing.T) {
 	if testing.Short() {
-		t.Skip("replays presets some hundred times")
+		t.Skip("needs a run without -short: replays presets some hundred times")
 	}
 	path := filepath.Join("..", "docs", "strategies", "README.md")
 	page, err := os.ReadFile(path)

@@ -41,7 +41,7 @@ var table = regexp.MustCompile(`(?s)(<!-- table: begin -->\n)(.*)(<!-- table: en
 //	go test ./strategies -run TestStrategyPages -rewrite
 func TestStrategyPages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("replays presets some thousand times")
+		t.Skip("needs a run without -short: replays presets some thousand times")
 	}
 	var traces []*trace.Trace
 	var prepared []*replay.Prepared

@@ -190,7 +190,7 @@ func TestPoolsOfAHistory(t *testing.T) {
 func TestStepsOfAProgram(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("programs run on Linux")
+		t.Skip("needs Linux, where programs run")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o600))
@@ -210,7 +210,7 @@ ABA.B.CC..C.
 func TestSettingsOfAHistory(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("programs run on Linux")
+		t.Skip("needs Linux, where programs run")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o600))
