@@ -103,4 +103,6 @@ func TestAnswersHaveAllTheirParts(t *testing.T) {
 		`document.querySelector("#vy-answer li:has(ul)").firstChild.textContent`))
 	require.Regexp(t, "^with rdma: ", ask[string](t, p,
 		`document.querySelector("#vy-answer li li").textContent`))
+	require.NotContains(t, ask[string](t, p,
+		`[...document.querySelectorAll(".vy-label")].map((e) => e.textContent).join()`), " in the answer")
 }

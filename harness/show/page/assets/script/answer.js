@@ -103,10 +103,12 @@ function needs(report) {
     }
     return cell;
   };
+  // Rows have the recorded pools, an answer with other pools has not.
+  const answered = report.whatif.answer.verdict === "pools" ? null : report.whatif.answer.label;
   const label = (p) => {
     const e = el("span", { class: "vy-label", text: breakable(p.label) });
     if (p.is_recorded) e.append(el("strong", { text: " as recorded" }));
-    if (p.label === report.whatif.answer.label) e.append(el("strong", { text: " in the answer" }));
+    if (p.label === answered) e.append(el("strong", { text: " in the answer" }));
     return e;
   };
   const completed = (p) => p.starts && !p.oom_count && !p.refused_count;
