@@ -21,6 +21,7 @@ type mapping struct {
 	size  device.Size
 	page  page
 	shown bool // the page is shown here and not at its other mappings
+	users int  // blocks that use the page here
 }
 
 // memory is the state of device memory derived from device calls, in the terms of a history: each
@@ -147,22 +148,32 @@ func (m *memory) within(a device.Addr, size device.Size) (starts []device.Addr) 
 
 // used shows the pages of a block where the block is.
 func (m *memory) used(b alloc.Block) {
-	if m.hidden > 0 {
-		m.show(m.within(b.Addr, b.Size))
-	}
-}
-
-// unused shows the pages of a reclaimed block where they were mapped first.
-func (m *memory) unused(a device.Addr, size device.Size) {
-	if m.hidden == 0 {
-		return
-	}
-	starts := m.within(a, size)
-	for i, at := range starts {
-		p, _ := m.mappings.Search(at)
-		starts[i] = m.mappedAt[m.mappings.Entry(p).Value.page][0]
+	starts := m.within(b.Addr, b.Size)
+	for _, a := range starts {
+		m.count(a, 1)
 	}
 	m.show(starts)
+}
+
+// unused shows the pages of a reclaimed block where they were mapped first, unless another block
+// uses them.
+func (m *memory) unused(a device.Addr, size device.Size) {
+	var starts []device.Addr
+	for _, at := range m.within(a, size) {
+		if v := m.count(at, -1); v.users == 0 && m.hidden > 0 {
+			starts = append(starts, m.mappedAt[v.page][0])
+		}
+	}
+	m.show(starts)
+}
+
+// count adds to the blocks that use the mapping at an address, and returns it.
+func (m *memory) count(a device.Addr, n int) mapping {
+	p, _ := m.mappings.Search(a)
+	e := m.mappings.Entry(p)
+	e.Value.users += n
+	m.mappings.Set(p, e)
+	return e.Value
 }
 
 // show shows the pages that are mapped at some addresses there, and nowhere else.
