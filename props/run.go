@@ -3,6 +3,7 @@ package props
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
@@ -117,6 +118,7 @@ func (r *runner) judge(violations ...error) error {
 func (r *runner) run(seq Sequence, plan device.FaultPlan) error {
 	r.starts(seq, plan)
 	r.reset()
+	seq = slices.Concat(r.subject.trained, seq)
 	if r.subject.misled {
 		r.mislead(seq)
 	}

@@ -31,6 +31,7 @@ type Subject struct {
 
 	misled   bool           // see [Subject.Misled]
 	forecast power.Forecast // of the present sequence, if it is misled
+	trained  Sequence       // calls before each sequence, see [Subject.Trained]
 }
 
 // Card is a real device beside the simulated one.

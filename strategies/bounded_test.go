@@ -45,6 +45,7 @@ var wasteful = map[string]struct {
 	"slabbuddy:lean":     {2.5, largerIsTheDevices},
 	"slabbuddy:pages":    {3.5, largerIsTheDevices},
 	"slabbuddy:onepool":  {2.5, "as buddy's: its sizes are XDL's"},
+	"recall:pages":       {12, "alias windows, together up to twice the bytes held, have no memory of their own"},
 	"stitch":             {15, "the ranges of sBlocks, of which it keeps 512, have no memory of their own"},
 	"stitch:paper":       {2.5, "blocks of a few pages get segments of their own, which do not merge"},
 	"caching":            {3, streamsAndPools},
@@ -81,7 +82,7 @@ var unbounded = map[string]string{
 }
 
 // patient are presets that stop growing only after twice as many calls as the others get.
-var patient = map[string]bool{"caching:expandable": true}
+var patient = map[string]bool{"caching:expandable": true, "recall:pages": true}
 
 // TestMemoryStaysBounded churns through every name of the catalogue: 100 000 calls for each
 // pattern of sizes and lifetimes, half of them with -short.

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/direct"
 	"github.com/vramyard/vramyard/strategies/dlmalloc"
 	"github.com/vramyard/vramyard/strategies/pgmo"
+	"github.com/vramyard/vramyard/strategies/recall"
 	"github.com/vramyard/vramyard/strategies/rmm"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
@@ -39,6 +40,10 @@ func All() setting.Catalogue {
 // are in no default list: without --learn most of them are their fallback.
 func plannedAllocators() setting.Catalogue {
 	return setting.Catalogue{
+		setting.SpecOf("recall", "best fit that recognizes a period of the run and places the next one by a plan", recall.New,
+			setting.Preset{In: setting.Unlisted, Doc: "one region of the whole device; no virtual memory"},
+			setting.Preset{Name: "pages", JSON: `{"map":"pages"}`,
+				Doc: "no plan: idle pages are mapped at more addresses instead of more memory"}),
 		setting.SpecOf("stalloc", "places planned from an earlier run, in the manner of STAlloc", stalloc.New,
 			setting.Preset{In: setting.Unlisted, Doc: "a planned place that is not free is not used"},
 			setting.Preset{Name: "unchecked", JSON: `{"check":"off"}`,

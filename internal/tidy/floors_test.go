@@ -97,6 +97,7 @@ var sideways = map[string][]string{
 	"strategies/pgmo":          {"strategies/internal/planned"},
 	"strategies/slab":          {"strategies/internal/cells"},
 	"strategies/slabbuddy":     {"strategies/internal/blocks", "strategies/internal/cells"},
+	"strategies/recall":        {"strategies/bestfit"},
 	"strategies/stalloc":       {"strategies/internal/planned"},
 	"strategies/slabbuddy/xdl": {"strategies/slabbuddy", "strategies/slab/xdl", "strategies/buddy/xdl"},
 }

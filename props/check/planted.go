@@ -55,7 +55,7 @@ func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 // judges are the kinds of verification.
 var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
-	bugs.ByMisled: props.Verify,
+	bugs.ByMisled: props.Verify, bugs.ByTrained: props.Verify,
 }
 
 // plantedSequences is the default number of sequences for a bug. The rarest bugs
@@ -268,6 +268,9 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 	if b.Judge == bugs.ByMisled {
 		s = s.Misled()
 	}
+	if b.Judge == bugs.ByTrained {
+		s = s.Trained()
+	}
 	if spoil, ok := plantedWrappers()[b.ID]; ok {
 		inner := s.New
 		s.New = func(src device.Source) (alloc.Strategy, error) {
@@ -283,7 +286,7 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 }
 
 // own matches the numbers of a strategy's own invariants in the errors of Check.
-var own = regexp.MustCompile(`invariant ([A-SU-Z]\d+) `)
+var own = regexp.MustCompile(`invariant ([A-Z]\d+) `)
 
 // NumbersOf returns the numbers of the invariants in a violation: the suite's, or the strategy's
 // own if its Check failed.

@@ -65,6 +65,7 @@
 //
 // Invariant F1: the maps hold exactly the free chunks, under their size and address.
 // Invariant F2: a free chunk is among the tails exactly if it ends its region and tails are apart.
+// Invariant F3: while free chunks are tracked, the list by address holds exactly these.
 //
 // # Source and departures
 //

@@ -24,6 +24,9 @@ type freeIndex struct {
 	spread device.Size // chunks that exceed the smallest by a spread-th of the request are too large
 	holes  index.SizeMap
 	tails  index.SizeMap
+
+	tracked bool // places holds the free chunks too
+	places  index.AddrList[tiles.Handle]
 }
 
 // mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
@@ -38,6 +41,9 @@ func (x *freeIndex) mapOf(h tiles.Handle) *index.SizeMap {
 func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
+	if x.tracked {
+		x.enter(h)
+	}
 }
 
 func (x *freeIndex) Remove(h tiles.Handle) {
@@ -45,11 +51,22 @@ func (x *freeIndex) Remove(h tiles.Handle) {
 		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() +
 			" is in none")
 	}
+	if x.tracked {
+		x.leave(h)
+	}
 }
 
 // take takes the chunk for n bytes out of the index, or returns tiles.None. O(looks), and for an
 // alignment above the quantum O(chunks that are large enough but misplaced).
 func (x *freeIndex) take(n, align device.Size) tiles.Handle {
+	h := x.search(n, align)
+	if x.tracked && h != tiles.None {
+		x.leave(h)
+	}
+	return h
+}
+
+func (x *freeIndex) search(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	if need > n {
 		return x.takeAligned(n, align)
@@ -85,7 +102,12 @@ func (x *freeIndex) Largest() device.Size {
 	return max(x.holes.Largest(), x.tails.Largest())
 }
 
-func (x *freeIndex) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
+func (x *freeIndex) Bytes() device.Size {
+	return x.holes.Bytes() + x.tails.Bytes() + x.places.Bytes(handleBytes)
+}
+
+// handleBytes is the size of a value of places.
+const handleBytes = 4
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.
 func (x *freeIndex) All(yield func(tiles.Handle) bool) {
@@ -127,5 +149,5 @@ func (x *freeIndex) Check(n int) error {
 			}
 		}
 	}
-	return nil
+	return x.checkPlaces(n)
 }

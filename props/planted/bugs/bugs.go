@@ -21,6 +21,7 @@ const (
 	ByCallers                // many callers at once
 	ByLogs                   // generated op logs within a budget; the strategy is remat
 	ByMisled                 // generated calls after a forecast, which Minimal gets of its own calls
+	ByTrained                // generated calls after the steps of a training run, which are not in Minimal
 )
 
 // Setting is a strategy in one configuration on one simulated device, or remat in one

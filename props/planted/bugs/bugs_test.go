@@ -181,7 +181,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		"edit a.go f":                                              "1: want edit FILE FUNCTION after a bug",
 		head + "in t breaks I1":                                    `3: unknown setting "t"`,
 		head + "in s":                                              "3: want breaks and invariants after the setting",
-		head + "in s breaks I1 by chance":                          `3: judge "chance": want faults, heap, relations, callers, logs or misled`,
+		head + "in s breaks I1 by chance":                          `3: judge "chance": want faults, heap, relations, callers, logs, misled or trained`,
 		head + "in s breaks I1 refusing none":                      `3: refusing "none": want the number of a device call`,
 		head + "in s breaks I1 I":                                  `3: "I": want by JUDGE, refusing CALL, in this order`,
 		head + "in s breaks I1\nedit a.go f\n x":                   "4: no line that is put in has planted.Is",

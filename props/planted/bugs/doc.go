@@ -20,9 +20,9 @@
 //
 // A record names, in this order and on one line: the setting; after "breaks" the invariants that
 // the calls below it break; after "by" the judge, if it is not generated calls alone: faults, heap,
-// relations, callers, logs or misled; after "refusing" the number of the device call that the
-// device refuses when the calls are run. The indented calls are the least that show the bug. For
-// logs they are lines of an op log, and the strategy is remat, on {}.
+// relations, callers, logs, misled or trained; after "refusing" the number of the device call that
+// the device refuses when the calls are run. The indented calls are the least that show the bug.
+// For logs they are lines of an op log, and the strategy is remat, on {}.
 //
 // An edit names a file and a function. Its lines begin with a space for context, a minus for
 // lines taken out, and a plus for lines put in. The lines of context and those taken out must

@@ -147,9 +147,10 @@ func (p *reader) record(line string) error {
 		return errors.New("want breaks and invariants after the setting")
 	}
 	if len(words) > 1 && words[0] == "by" {
-		judge := slices.Index([]string{"calls", "faults", "heap", "relations", "callers", "logs", "misled"}, words[1])
+		judges := []string{"calls", "faults", "heap", "relations", "callers", "logs", "misled", "trained"}
+		judge := slices.Index(judges, words[1])
 		if judge < 1 {
-			return fmt.Errorf("judge %q: want faults, heap, relations, callers, logs or misled", words[1])
+			return fmt.Errorf("judge %q: want faults, heap, relations, callers, logs, misled or trained", words[1])
 		}
 		b.Judge, words = Judge(judge), words[2:]
 	}

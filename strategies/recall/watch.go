@@ -1,0 +1,368 @@
+package recall
+
+import (
+	"math/bits"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// The parameters of a watch. All count allocations.
+const (
+	contextLen   = 12   // allocations of a context
+	contextFrees = 1    // allocations of a context with frees before them; without, too many are alike
+	contextInfo  = 4    // changes in the longest match that make it worth following
+	youngAge     = 64   // frees of older blocks do not count, so that another state does no harm
+	lookAhead    = 16   // allocations that may be missing
+	windowLen    = 8    // allocations that show where the sequence goes on after a deviation
+	windowScore  = 12   // points out of two for each of them
+	windowReach  = 64   // how far it may have moved
+	lostAfter    = 1    // allocations without a match after which the place is lost
+	searchEvery  = 16   // allocations between two searches
+	seldom       = 16   // the most allocations between two searches
+	doubtEvery   = 32   // the same while a match is young
+	youngMatch   = 512  // a match up to this length is young
+	longest      = 4096 // a match is not measured further
+	candidates   = 64   // earlier contexts examined in a search
+	nearLoss     = 1024 // bonus of a match near the place that was lost
+	mostOdd      = 32   // recent deviations after which the place is lost
+	recentLen    = 128  // allocations in which deviations are counted
+)
+
+const none int32 = -1
+
+// entry is a remembered allocation. Positions of entries are counted from the first allocation of
+// the allocator; those below watch.base are forgotten.
+type entry struct {
+	size  device.Size // rounded
+	token uint32      // hash of the frees since the allocation before it, and of the order of their sizes
+	freed bool        // the token has frees
+	death int32       // position of the next allocation after the free; none while live
+	twin  int32       // the entry that it repeats, or none
+	same  int32       // the last entry before with the same context, or none
+	era   int32       // see eras
+	place device.Size // planned offset for the entry that repeats it
+	room  device.Size // bytes planned there
+	plan  int32       // the plan, or none
+	apart int32       // the plan outside of which it was placed, or none
+	block alloc.Block // while live
+	home  alloc.Block // in the shadow, while live; without a size if it has no home
+	index int32       // in Allocator.alive, while live
+}
+
+// watch remembers the sequence of allocations and finds the place in it that the present repeats.
+// The place is a pointer into the past that moves on with each allocation.
+type watch struct {
+	entries []entry
+	base    int32 // position of the first entry
+	memory  int32
+	eras    eras
+
+	contexts []int32 // by hash: the last entry with the context
+	context  uint64  // hash of the last tokens,
+	busy     int32   // and how many of them have frees
+	token    uint32  // of the next allocation, so far
+	frees    int32
+
+	at      int32 // the entry that the last matched allocation repeats, or none
+	from    int32 // that allocation
+	matched int32 // allocations since the place was found
+	run     int32 // allocations since the last deviation
+	missed  int32 // allocations without a match since
+	lostAt  int32 // the place that was lost, and the allocation there
+	lostBy  int32
+	looked  int32 // the last search,
+	every   int32 // and the allocations until the next one, which double while none succeeds
+	low     int32 // only entries before it are candidates,
+	least   int32 // and only at this distance
+	odd     [recentLen / 64]uint64
+}
+
+func newWatch(memory int) watch {
+	w := watch{
+		memory: int32(memory), contexts: make([]int32, 1<<bits.Len(uint(memory))), at: none, lostAt: none,
+		looked: -searchEvery, every: searchEvery,
+	}
+	for i := range w.contexts {
+		w.contexts[i] = none
+	}
+	w.eras = newEras()
+	return w
+}
+
+// next is the position of the next allocation.
+func (w *watch) next() int32 { return w.base + int32(len(w.entries)) }
+
+// of returns the entry at a position that is not forgotten.
+func (w *watch) of(i int32) *entry { return &w.entries[i-w.base] }
+
+// known reports whether a position is remembered.
+func (w *watch) known(i int32) bool { return i >= w.base }
+
+// mix is a step of MurmurHash3.
+func mix(h, v uint32) uint32 {
+	return bits.RotateLeft32(h^v*0x9E3779B1, 13)*5 + 0xE6546B64
+}
+
+// free notes the free of an entry.
+func (w *watch) free(i int32) {
+	w.of(i).death = w.next()
+	if age := w.next() - i; age < youngAge {
+		w.token = mix(w.token, uint32(age))
+		w.frees++
+	}
+}
+
+// contextBase is the base of the hash of a context, and contextOut removes its oldest token.
+const contextBase = 1000003
+
+var contextOut = func() uint64 {
+	p := uint64(1)
+	for range contextLen {
+		p *= contextBase
+	}
+	return p
+}()
+
+// step notes an allocation of n bytes and returns the entry that it repeats, or none.
+func (w *watch) step(n device.Size) int32 {
+	i := w.next()
+	e := entry{
+		size: n, token: w.token, freed: w.frees > 0, death: none, twin: none, same: none, era: w.eras.now, plan: none,
+		apart: none,
+	}
+	if i > w.base {
+		switch last := w.of(i - 1).size; {
+		case n < last:
+			e.token = mix(e.token, 1001)
+		case n > last:
+			e.token = mix(e.token, 1002)
+		}
+	}
+	w.token, w.frees = 0, 0
+	w.context = w.context*contextBase + uint64(e.token)
+	if i-contextLen >= w.base {
+		w.context -= contextOut * uint64(w.of(i-contextLen).token)
+		w.busy -= int32(count(w.of(i - contextLen).freed))
+	}
+	if w.busy += int32(count(e.freed)); w.busy >= contextFrees {
+		at := &w.contexts[(w.context^w.context>>29)&uint64(len(w.contexts)-1)]
+		e.same, *at = *at, i
+	}
+	w.entries = append(w.entries, e)
+
+	twin := w.follow(i)
+	odd := twin == none
+	if twin != none {
+		want, how := w.eras.expect(w, twin)
+		odd = how == exactly && want != n || (how == byRatio || how == byPower) && !near(want, n)
+		w.link(i, twin)
+	}
+	w.count(i, odd)
+	if odd && w.matched >= recentLen && w.deviations() > mostOdd {
+		w.lose()
+	}
+	if w.due(i) {
+		if found := w.search(i); found != none {
+			twin = found
+		}
+	}
+	return twin
+}
+
+// full reports whether the next allocation finds no room.
+func (w *watch) full() bool { return len(w.entries) >= int(w.memory) }
+
+// forget drops the entries before a position.
+func (w *watch) forget(from int32) {
+	w.entries = append(w.entries[:0], w.entries[from-w.base:]...)
+	w.base = from
+	if w.at < w.base {
+		w.lose()
+	}
+}
+
+// count notes whether an allocation deviates.
+func (w *watch) count(i int32, odd bool) {
+	word, bit := &w.odd[i%recentLen/64], uint64(1)<<(i%64)
+	*word &^= bit
+	if odd {
+		*word |= bit
+	}
+}
+
+// deviations counts the recent allocations that deviated, since the place was found.
+func (w *watch) deviations() int {
+	n, i := 0, w.next()-1
+	for k := range min(recentLen, w.matched, i) {
+		at := (i - k) % recentLen
+		n += int(w.odd[at/64] >> (at % 64) & 1)
+	}
+	return n
+}
+
+// agree compares an allocation with an entry that it may repeat: the size with the prediction of
+// the era, and the token.
+func (w *watch) agree(x, i int32) (size, token bool, how certainty) {
+	e, b := w.of(x), w.of(i)
+	want, how := w.eras.expect(w, x)
+	return want == b.size || (how == byRatio || how == byPower) && near(want, b.size),
+		e.token == b.token && e.freed == b.freed, how
+}
+
+// follow moves the pointer on to the entry that an allocation repeats, and returns it or none.
+func (w *watch) follow(i int32) int32 {
+	if w.at == none || w.at+1 >= i {
+		return none
+	}
+	x := w.at + 1
+	size, token, how := w.agree(x, i)
+	if size || token && (w.of(i).freed || how != exactly) {
+		return w.take(x, i)
+	}
+	for y := x + 1; y < min(i, x+lookAhead); y++ {
+		if s, t, _ := w.agree(y, i); s && t {
+			return w.take(y, i)
+		}
+	}
+	if token { // a resize, or another era
+		return w.take(x, i)
+	}
+	w.missed++
+	w.run = 0
+	if w.missed > 1 {
+		if y := w.resume(i); y != none {
+			return w.take(y, i)
+		}
+	}
+	if w.missed > lostAfter {
+		w.lose()
+	}
+	return none
+}
+
+func (w *watch) take(x, i int32) int32 {
+	w.at, w.from = x, i
+	w.matched++
+	w.run++
+	w.missed = 0
+	return x
+}
+
+// lose gives the place up.
+func (w *watch) lose() {
+	w.lostAt, w.lostBy = w.at, w.from
+	w.at, w.matched, w.missed = none, 0, 0
+}
+
+// resume finds where the sequence goes on after a deviation: the nearest place around the expected
+// one at which the last allocations agree. It returns it, or none.
+func (w *watch) resume(i int32) int32 {
+	best, most, want := none, windowScore-1, w.at+i-w.from
+	for d := range 2 * (windowReach + w.missed) {
+		x := want + (d+1)/2
+		if d%2 == 1 {
+			x = want - (d+1)/2
+		}
+		if x < w.base+windowLen || x >= i || x < w.at-windowLen {
+			continue
+		}
+		score := 0
+		for k := int32(0); k < windowLen && score+2*int(windowLen-k) > most; k++ {
+			s, t, _ := w.agree(x-k, i-k)
+			score += count(s) + count(t)
+		}
+		if score > most {
+			best, most = x, score
+		}
+	}
+	if best == none {
+		return none
+	}
+	for k := int32(windowLen - 1); k > 0; k-- {
+		if s, _, _ := w.agree(best-k, i-k); s && w.of(i-k).twin == none {
+			w.link(i-k, best-k)
+		}
+	}
+	return best
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// due reports whether a search is worth its cost.
+func (w *watch) due(i int32) bool {
+	since := i - w.looked
+	return since >= w.every && (w.at == none || w.missed > 0 || since >= doubtEvery && w.matched < youngMatch)
+}
+
+// search looks for the longest match of the last allocations, and follows it if it is longer than
+// the present one. It returns the entry that the allocation repeats by it, or none.
+func (w *watch) search(i int32) int32 {
+	w.looked = i
+	best, most := none, int32(0)
+	if w.at != none && w.from == i {
+		n, _ := w.match(i, w.at)
+		most = max(n, w.matched)
+	}
+	y := w.of(i).same
+	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
+		if y == w.at || y >= w.low || i-y < w.least {
+			continue
+		}
+		m, info := w.match(i, y)
+		if m < contextLen || info < contextInfo {
+			continue
+		}
+		if w.at == none && w.moved(y, i) {
+			m += nearLoss
+		}
+		if m > most && (w.at == none || m > 2*most+doubtEvery) {
+			best, most = y, m
+		}
+	}
+	if best == none {
+		w.every = min(2*w.every, seldom)
+		return none
+	}
+	w.every = searchEvery
+	if w.at != none || !w.moved(best, i) {
+		w.eras.begin()
+	}
+	w.at, w.from, w.matched, w.missed, w.run = best, i, most, 0, min(most, steadyRun)
+	clear(w.odd[:]) // the match explains them
+	for k := min(most, youngMatch) - 1; k >= 0; k-- {
+		if best-k >= w.base && w.of(i-k).token == w.of(best-k).token {
+			w.link(i-k, best-k)
+		}
+	}
+	return best
+}
+
+// moved reports whether a match is near the place that was lost.
+func (w *watch) moved(y, i int32) bool {
+	d := (y - w.lostAt) - (i - w.lostBy)
+	return w.lostAt > 0 && d > -windowReach && d < windowReach
+}
+
+// match returns how many allocations up to two positions have equal tokens, and how many of the
+// tokens differ from the one after it.
+func (w *watch) match(a, b int32) (n, info int32) {
+	for n < longest && b-n >= w.base && w.of(a-n).token == w.of(b-n).token {
+		if n > 0 && w.of(a-n).token != w.of(a-n+1).token {
+			info++
+		}
+		n++
+	}
+	return n, info
+}
+
+// link notes that an allocation repeats an entry.
+func (w *watch) link(i, x int32) {
+	w.of(i).twin = x
+	w.eras.note(w, i, x)
+}
