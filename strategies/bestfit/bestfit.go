@@ -27,7 +27,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a := &Allocator{cfg: c, slack: c.slack()}
 	a.free = freeIndex{
 		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
-		holes: index.NewSizeMap(c.Quantum), tails: index.NewSizeMap(c.Quantum),
+		holes: index.NewSizeMap(c.Quantum), tails: index.NewSizeMap(c.Quantum), places: tiles.Places{Core: &a.core},
 	}
 	a.View = a.core.Init("bestfit", src, c.policy(), c.Promises(), &a.free)
 	return a, nil

@@ -26,7 +26,7 @@ type freeIndex struct {
 	tails  index.SizeMap
 
 	tracked bool // places holds the free chunks too
-	places  index.AddrList[tiles.Handle]
+	places  tiles.Places
 }
 
 // mapOf returns the map that a free chunk belongs to. A chunk remains a tail or a hole
@@ -42,7 +42,7 @@ func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
 	if x.tracked {
-		x.enter(h)
+		x.places.Enter(h)
 	}
 }
 
@@ -52,7 +52,7 @@ func (x *freeIndex) Remove(h tiles.Handle) {
 			" is in none")
 	}
 	if x.tracked {
-		x.leave(h)
+		x.places.Leave(h)
 	}
 }
 
@@ -61,7 +61,7 @@ func (x *freeIndex) Remove(h tiles.Handle) {
 func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	h := x.search(n, align)
 	if x.tracked && h != tiles.None {
-		x.leave(h)
+		x.places.Leave(h)
 	}
 	return h
 }
@@ -103,11 +103,8 @@ func (x *freeIndex) Largest() device.Size {
 }
 
 func (x *freeIndex) Bytes() device.Size {
-	return x.holes.Bytes() + x.tails.Bytes() + x.places.Bytes(handleBytes)
+	return x.holes.Bytes() + x.tails.Bytes() + x.places.Bytes()
 }
-
-// handleBytes is the size of a value of places.
-const handleBytes = 4
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.
 func (x *freeIndex) All(yield func(tiles.Handle) bool) {

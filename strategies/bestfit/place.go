@@ -5,7 +5,6 @@ import (
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/tiles"
 )
 
@@ -34,7 +33,7 @@ func (p Placer) Track() {
 	x.tracked = true
 	x.places.Clear()
 	for h := range x.All {
-		x.enter(h)
+		x.places.Enter(h)
 	}
 }
 
@@ -47,24 +46,13 @@ func (p Placer) Untrack() { p.free.tracked = false }
 // Precondition: the chunks are tracked, the request is accepted, and n is a multiple of the quantum
 // and at least the request.
 func (p Placer) Place(r *alloc.Request, at device.Addr, n device.Size) (alloc.Block, bool) {
-	c, x := &p.core, &p.free
-	h := x.containing(at, n)
+	x := &p.free
+	h := x.places.Containing(at, n)
 	if h == tiles.None || tiles.Pad(at, r.Align) != 0 || tiles.Pad(at, p.cfg.Quantum) != 0 {
 		return alloc.Block{}, false
 	}
 	x.Remove(h)
-	if c.Fills(h) {
-		c.Occupy(h)
-	}
-	if pad := at.Sub(c.Rows[h].Addr); pad != 0 {
-		rest := c.Split(h, pad)
-		x.Insert(h)
-		h = rest
-	}
-	if c.Rows[h].Size > n {
-		x.Insert(c.Split(h, n))
-	}
-	return c.Grant(h, r), true
+	return p.core.Cut(h, at, n, r), true
 }
 
 // Drop is Free that also returns the reference of the block.
@@ -85,32 +73,6 @@ func (p Placer) Gaps(yield func(at device.Addr, n device.Size) bool) {
 			return
 		}
 	}
-}
-
-// enter adds a free chunk to the list by address.
-func (x *freeIndex) enter(h tiles.Handle) {
-	a := x.core.Rows[h].Addr
-	at, _ := x.places.Search(a)
-	x.places.Insert(at, index.AddrEntry[tiles.Handle]{Addr: a, Value: h})
-}
-
-// leave removes a free chunk from the list by address.
-func (x *freeIndex) leave(h tiles.Handle) {
-	at, _ := x.places.Search(x.core.Rows[h].Addr)
-	x.places.Delete(at)
-}
-
-// containing returns the free chunk that contains n bytes from an address, or tiles.None.
-func (x *freeIndex) containing(at device.Addr, n device.Size) tiles.Handle {
-	p, ok := x.places.Floor(at)
-	if !ok {
-		return tiles.None
-	}
-	h := x.places.Entry(p).Value
-	if end := x.core.Rows[h].End(); at >= end || n > end.Sub(at) {
-		return tiles.None
-	}
-	return h
 }
 
 // checkPlaces checks the list by address. Addresses are unique, so a list of n free chunks under

@@ -34,15 +34,16 @@
 // # Plan
 //
 // The forecast runs through a copy of the fallback. If that stays within the used bytes, there is
-// no plan. Otherwise the blocks are packed by kit/packing around the live ones, in three orders of
-// ten rounds each; after a round the blocks that exceed their limit move to the front. The plan is
-// dropped if it does not save a percent of the peak, or if more than a thirtieth of it exceeds
-// the limits.
+// no plan. Otherwise the blocks are packed by kit/packing around the live ones, in six orders of
+// ten rounds each, three of them with the lowest limits first; after a round the blocks that
+// exceed their limit move to the front. The plan is dropped if it does not save a percent of the
+// peak, or if more than a thirtieth of it exceeds the limits.
 //
 // A block whose twin has a place gets it, if the bytes are free and the guard permits it. Another
 // one gets the smallest hole that the plan does not use during the expected life, or a best fit. If
 // such blocks exceed a thirtieth of the most live bytes, the plan is given up, and the rest of the
-// period is planned again. A plan ends with its period.
+// period is planned again. Each later period gets the places of the one before it, without another
+// plan, until shapes change.
 //
 // # Guard
 //

@@ -33,7 +33,6 @@ type forecast struct {
 	twins   []int32       // entries that they repeat, parallel to list
 	start   device.Size   // live bytes now
 	peak    device.Size   // the most live bytes expected
-	low     device.Size   // the least
 }
 
 // lives returns the position at which a live block is expected to die, or none.
@@ -119,13 +118,13 @@ func (a *Allocator) dies(f *forecast) bool {
 // addLive adds the live blocks as obstacles.
 func (a *Allocator) addLive(f *forecast, change []int64) {
 	w := &a.watch
-	a.eras().widen()
-	clear(a.eras().long)
+	w.eras.widen()
+	clear(w.eras.long)
 	ends := make(map[device.Addr]int32, len(a.alive))
 	for _, i := range a.alive {
 		ends[w.of(i).block.Addr] = a.lives(i, f.period)
 		if i < f.now-f.period {
-			a.eras().long[w.of(i).size] = true
+			w.eras.long[w.of(i).size] = true
 		}
 	}
 	last := f.now + f.period + 1
@@ -206,8 +205,7 @@ func (a *Allocator) judge(f *forecast, change, doubt []int64, bytes, unsure devi
 	}
 	if a.period == 0 || 2*f.period < 3*a.period { // not a multiple of it
 		a.period = f.period
-		w := &a.watch
-		w.least = f.period / 2
+		a.watch.least = f.period / 2
 	}
 	if a.broken {
 		peak = max(int64(f.start), slices.Max(levels[:f.end-f.now+1]))
@@ -223,6 +221,6 @@ func (a *Allocator) judge(f *forecast, change, doubt []int64, bytes, unsure devi
 			most = max(most, unknowns)
 		}
 	}
-	f.peak, f.low = device.Size(peak), device.Size(low)
+	f.peak = device.Size(peak)
 	return most*unsurePeak <= peak && unsure*unsureShare <= bytes
 }

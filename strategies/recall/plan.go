@@ -13,20 +13,20 @@ import (
 
 // The parameters of planning.
 const (
-	rounds      = 10   // packings of each order
-	lateShare   = 10   // buffers later than this part of the latest go to the front
-	stepsEach   = 2048 // steps of packings for each allocation so far, which bounds the time of planning
-	mostSteps   = 1 << 27
-	targetShare = 200  // part of the peak by which a plan may exceed it
-	gainShare   = 100  // part of the peak that a plan must save
-	needShare   = 1000 // part of the peak by which the fallback must exceed the used bytes
-	outShare    = 30   // part of the peak that may find no place below the fallback's marks
+	rounds      = 10      // packings of each order
+	lateShare   = 10      // buffers later than this part of the latest go to the front
+	stepsEach   = 2048    // steps of packings for each allocation so far, which bounds the time of planning
+	mostSteps   = 1 << 27 // of one plan
+	targetShare = 200     // part of the peak by which a plan may exceed it
+	gainShare   = 100     // part of the peak that a plan must save
+	needShare   = 1000    // part of the peak by which the fallback must exceed the used bytes
+	outShare    = 30      // part of the peak that may find no place below the fallback's marks
 )
 
-// plan is the places of the rest of a period.
+// plan is the places of a period. The following periods get them again, until shapes change.
 type plan struct {
 	number  int32
-	end     int32       // position after which it does not hold
+	end     int32       // up to this position a block without a place is an exception
 	era     int32       // in which it was made
 	apart   device.Size // bytes of live blocks that are elsewhere than planned
 	twins   []int32
@@ -76,7 +76,8 @@ func (a *Allocator) guarded(n device.Size) device.Size {
 
 // pack places the expected allocations so that each ends within its limit, or as little above it as
 // can be found. Each packing is greedy; then the buffers that exceed their limits go to the front
-// of the order, so that they get lower places in the next one.
+// of the order, so that they get lower places in the next one. The second half of the orders takes
+// the buffers with the lowest limits first, which are born while the fallback uses little.
 func (a *Allocator) pack(
 	f *forecast, p *packing.Problem, limits []device.Size,
 ) (best []device.Size, height device.Size) {

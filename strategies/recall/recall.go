@@ -19,19 +19,19 @@ const (
 
 // The parameters of following a plan.
 const (
-	steadyRun    = 24 // allocations without a deviation before a plan
-	steadyMatch  = 32 // allocations since the place was found
-	fewOdd       = 1  // recent deviations that are tolerated
-	pace         = 8  // tries in a period
-	patience     = 16 // tries in vain, after which the periods between two tries double,
-	mostPatience = 6  // up to this often
-	firstWait    = 32 // allocations until the next try after a low tide; it doubles
-	giveUp       = 4  // part of a period after which no try is made until the next low tide
-	noPlace      = 8  // allocations until the next try without a place in the past
-	searchFor    = 4096
-	brokenWait   = 16
-	brokenShare  = 30 // part of the most live bytes that may lie outside of a plan
-	guessedLife  = 64 // allocations that a block without a twin is expected to live
+	steadyRun    = 24   // allocations without a deviation before a plan
+	steadyMatch  = 32   // allocations since the place was found
+	fewOdd       = 1    // recent deviations that are tolerated
+	pace         = 8    // tries in a period
+	patience     = 16   // tries in vain, after which the periods between two tries double,
+	mostPatience = 6    // up to this often
+	firstWait    = 32   // allocations until the next try after a low tide; it doubles
+	giveUp       = 4    // part of a period after which no try is made until the next low tide
+	noPlace      = 8    // allocations until the next try without a place in the past
+	searchFor    = 4096 // allocations after a low tide in which a place in the past is waited for
+	brokenWait   = 16   // half of the allocations until the second try after a plan was given up
+	brokenShare  = 30   // part of the most live bytes that may lie outside of a plan
+	guessedLife  = 64   // allocations that a block without a twin is expected to live
 )
 
 // Stats counts the plans of an allocator and the blocks that they placed.
@@ -125,8 +125,6 @@ func (a *Allocator) Recalled() Stats { return a.stats }
 
 // Planned returns how many blocks were granted at planned places so far.
 func (a *Allocator) Planned() uint64 { return a.stats.Planned }
-
-func (a *Allocator) eras() *eras { return &a.watch.eras }
 
 // Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
@@ -284,7 +282,6 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size) (
 // lowTide asks for a plan.
 func (a *Allocator) lowTide(i int32) {
 	a.pending, a.broken, a.wait, a.tryAt, a.since = true, false, firstWait, i, i
-	a.watch.every = searchEvery
 	if w := &a.watch; a.tide.fell {
 		w.low = a.tide.lowAt
 		if w.at >= w.low {
@@ -410,6 +407,7 @@ const elderAt = none - 1
 
 // age makes a live block an elder.
 func (a *Allocator) age(e *entry) {
+	a.inside(e) // it is in no count any more
 	a.of[e.block.Ref] = elderAt - int32(len(a.elders))
 	a.elders = append(a.elders, elder{e.block, e.home})
 }

@@ -17,9 +17,8 @@ const (
 	windowLen    = 8    // allocations that show where the sequence goes on after a deviation
 	windowScore  = 12   // points out of two for each of them
 	windowReach  = 64   // how far it may have moved
-	lostAfter    = 1    // allocations without a match after which the place is lost
+	lostAfter    = 1    // allocations in a row without a match that do not lose the place
 	searchEvery  = 16   // allocations between two searches
-	seldom       = 16   // the most allocations between two searches
 	doubtEvery   = 32   // the same while a match is young
 	youngMatch   = 512  // a match up to this length is young
 	longest      = 4096 // a match is not measured further
@@ -71,8 +70,7 @@ type watch struct {
 	missed  int32 // allocations without a match since
 	lostAt  int32 // the place that was lost, and the allocation there
 	lostBy  int32
-	looked  int32 // the last search,
-	every   int32 // and the allocations until the next one, which double while none succeeds
+	looked  int32 // the last search
 	low     int32 // only entries before it are candidates,
 	least   int32 // and only at this distance
 	odd     [recentLen / 64]uint64
@@ -81,7 +79,7 @@ type watch struct {
 func newWatch(memory int) watch {
 	w := watch{
 		memory: int32(memory), contexts: make([]int32, 1<<bits.Len(uint(memory))), at: none, lostAt: none,
-		looked: -searchEvery, every: searchEvery,
+		looked: -searchEvery,
 	}
 	for i := range w.contexts {
 		w.contexts[i] = none
@@ -230,12 +228,10 @@ func (w *watch) follow(i int32) int32 {
 	}
 	w.missed++
 	w.run = 0
-	if w.missed > 1 {
+	if w.missed > lostAfter {
 		if y := w.resume(i); y != none {
 			return w.take(y, i)
 		}
-	}
-	if w.missed > lostAfter {
 		w.lose()
 	}
 	return none
@@ -297,7 +293,7 @@ func count(b bool) int {
 // due reports whether a search is worth its cost.
 func (w *watch) due(i int32) bool {
 	since := i - w.looked
-	return since >= w.every && (w.at == none || w.missed > 0 || since >= doubtEvery && w.matched < youngMatch)
+	return since >= searchEvery && (w.at == none || w.missed > 0 || since >= doubtEvery && w.matched < youngMatch)
 }
 
 // search looks for the longest match of the last allocations, and follows it if it is longer than
@@ -326,10 +322,8 @@ func (w *watch) search(i int32) int32 {
 		}
 	}
 	if best == none {
-		w.every = min(2*w.every, seldom)
 		return none
 	}
-	w.every = searchEvery
 	if w.at != none || !w.moved(best, i) {
 		w.eras.begin()
 	}

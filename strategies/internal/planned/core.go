@@ -70,7 +70,9 @@ type Core struct {
 //
 // Precondition: the configuration passes Check.
 func (c *Core) Init(strategy string, src device.Source, cfg Config) tiles.View {
-	c.free = freeIndex{core: &c.Core, loose: index.NewSizeMap(Quantum), fixed: index.NewSizeMap(Quantum)}
+	c.free = freeIndex{core: &c.Core, loose: index.NewSizeMap(Quantum), fixed: index.NewSizeMap(Quantum),
+		places: tiles.Places{Core: &c.Core},
+	}
 	return c.Core.Init(strategy, src, cfg.policy(), cfg.Promises(), &c.free)
 }
 
@@ -138,13 +140,13 @@ func (c *Core) Place(r *alloc.Request, offset device.Size) (alloc.Block, bool) {
 	if !ok {
 		return alloc.Block{}, false
 	}
-	h := x.containing(at, n)
+	h := x.places.Containing(at, n)
 	if h == tiles.None {
 		return alloc.Block{}, false
 	}
 	x.Remove(h)
 	x.busy++
-	return c.cut(h, at, n, r), true
+	return c.Cut(h, at, n, r), true
 }
 
 // Fallback grants a block for a request outside of the arena.
@@ -159,23 +161,7 @@ func (c *Core) Fallback(r *alloc.Request) (alloc.Block, error) {
 		c.arena() // Grow may have released it
 	}
 	at := c.Rows[h].Addr
-	return c.cut(h, at.Add(tiles.Pad(at, r.Align)), n, r), nil
-}
-
-// cut grants n bytes at an address of a free chunk that is in no map. The rest stays free.
-func (c *Core) cut(h tiles.Handle, at device.Addr, n device.Size, r *alloc.Request) alloc.Block {
-	if c.Fills(h) {
-		c.Occupy(h)
-	}
-	if pad := at.Sub(c.Rows[h].Addr); pad != 0 {
-		rest := c.Split(h, pad)
-		c.free.Insert(h)
-		h = rest
-	}
-	if c.Rows[h].Size > n {
-		c.free.Insert(c.Split(h, n))
-	}
-	return c.Grant(h, r)
+	return c.Cut(h, at.Add(tiles.Pad(at, r.Align)), n, r), nil
 }
 
 // Free frees the block at an address.

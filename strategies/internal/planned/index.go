@@ -20,12 +20,12 @@ const (
 type freeIndex struct {
 	core   *tiles.Core
 	loose  index.SizeMap
-	fixed  index.SizeMap                // those in the arena
-	places index.AddrList[tiles.Handle] // the same by address
-	base   device.Addr                  // of the arena
-	end    device.Addr                  // 0 without an arena
-	first  tiles.Handle                 // its first chunk, which keeps its handle
-	busy   int                          // live blocks in the arena
+	fixed  index.SizeMap // those in the arena
+	places tiles.Places  // the same by address
+	base   device.Addr   // of the arena
+	end    device.Addr   // 0 without an arena
+	first  tiles.Handle  // its first chunk, which keeps its handle
+	busy   int           // live blocks in the arena
 }
 
 // within reports whether an address is in the arena.
@@ -38,16 +38,14 @@ func (x *freeIndex) Insert(h tiles.Handle) {
 		return
 	}
 	x.core.SetNote(h, x.fixed.Insert(r.Size, r.Addr, h))
-	at, _ := x.places.Search(r.Addr)
-	x.places.Insert(at, index.AddrEntry[tiles.Handle]{Addr: r.Addr, Value: h})
+	x.places.Enter(h)
 }
 
 func (x *freeIndex) Remove(h tiles.Handle) {
 	m, a := &x.loose, x.core.Rows[h].Addr
 	if x.within(a) {
 		m = &x.fixed
-		at, _ := x.places.Search(a)
-		x.places.Delete(at)
+		x.places.Leave(h)
 	}
 	if !m.Remove(x.core.Note(h), h) {
 		panic("planned: invariant Y1 (the maps hold the free chunks): the chunk at " + a.String() + " is in none")
@@ -66,29 +64,12 @@ func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	return x.loose.Take(at)
 }
 
-// containing returns the free chunk of the arena that contains n bytes from an address, or
-// tiles.None.
-func (x *freeIndex) containing(at device.Addr, n device.Size) tiles.Handle {
-	p, ok := x.places.Floor(at)
-	if !ok {
-		return tiles.None
-	}
-	h := x.places.Entry(p).Value
-	if end := x.core.Rows[h].End(); at >= end || n > end.Sub(at) {
-		return tiles.None
-	}
-	return h
-}
-
 // Largest implements tiles.Index. O(1).
 func (x *freeIndex) Largest() device.Size { return max(x.loose.Largest(), x.fixed.Largest()) }
 
 func (x *freeIndex) Bytes() device.Size {
-	return x.loose.Bytes() + x.fixed.Bytes() + x.places.Bytes(handleBytes)
+	return x.loose.Bytes() + x.fixed.Bytes() + x.places.Bytes()
 }
-
-// handleBytes is the size of a value of places.
-const handleBytes = 4
 
 // All implements tiles.Index: the fallback before the arena, smallest first, among equals the
 // lowest.
