@@ -351,7 +351,8 @@ func (r *longRun) capture() (calls []Op) {
 
 // use records a second stream for every fourth granted block, on average.
 func (r *longRun) use() error {
-	if r.Pattern != Streams && r.Pattern != Captures || r.rng.IntN(4) != 0 {
+	if r.Pattern != Streams && r.Pattern != Captures || r.rng.IntN(4) != 0 ||
+		!power.Has(r.Strategy, power.PowerStreamRecorder) {
 		return nil
 	}
 	b := r.held[len(r.held)-1]

@@ -114,6 +114,11 @@ func memoryOf(walk []alloc.Chunk, id alloc.PoolID) []span {
 	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State.Held() })
 }
 
+// mappedOf returns the addresses of a pool that have memory, be it shown at another mapping.
+func mappedOf(walk []alloc.Chunk, id alloc.PoolID) []span {
+	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State != alloc.Unmapped })
+}
+
 func poolsOf(walk []alloc.Chunk) (all []alloc.PoolID) {
 	for n, c := range walk {
 		if n > 0 && c.Pool == walk[n-1].Pool {
@@ -161,15 +166,15 @@ func PoolsApart(before, after []alloc.Chunk, returned []device.Region) error {
 	return nil
 }
 
-// PoolsKept checks invariant I54 with the walks before and after a call: a private pool with users
-// lost no memory, except by a request into it. Spender is the pool of the request, zero if there
-// was no request.
+// PoolsKept checks invariant I54 with the walks before and after a call: no address of a private
+// pool with users lost its memory, except by a request into the pool. Spender is the pool of the
+// request, zero if there was no request.
 func PoolsKept(before, after []alloc.Chunk, m *Model, spender alloc.PoolID) error {
 	for _, id := range poolsOf(before) {
 		if id == spender || m.pools.users[id] == 0 {
 			continue
 		}
-		if lost := without(memoryOf(before, id), memoryOf(after, id)); len(lost) > 0 {
+		if lost := without(mappedOf(before, id), mappedOf(after, id)); len(lost) > 0 {
 			return violated(IKept, "pool %d has %d users and lost %v", uint64(id), m.pools.users[id], lost)
 		}
 	}
