@@ -104,6 +104,17 @@ func TestStreamedDoesNotWrapAStreamAwareStrategy(t *testing.T) {
 	require.ErrorContains(t, err, "without streams")
 }
 
+func TestStreamedHasNoPrivatePools(t *testing.T) {
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	setup, err := strategies.All().Lookup("recall:graph", nil)
+	require.NoError(t, err)
+	s, err := wrap.Streamed(dev, setup.New)
+	require.NoError(t, err)
+	require.ErrorIs(t, power.BeginPool(s, 1, 0), alloc.ErrUnsupported)
+	require.NoError(t, s.Close())
+}
+
 // TestStreamedWaitsForMemoryAtAnotherAddress stitches pages that the first stream freed into a
 // range that it never saw.
 func TestStreamedWaitsForMemoryAtAnotherAddress(t *testing.T) {

@@ -5,15 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -33,11 +37,6 @@ var misses = map[string]string{
 //
 //	go test ./strategies -run TestRecallPagesBar -rewrite
 func TestRecallPagesBar(t *testing.T) {
-	path := filepath.Join("..", "docs", "strategies", "recall.md")
-	page, err := os.ReadFile(path)
-	require.NoError(t, err)
-	parts := barTable.FindSubmatch(page)
-	require.NotNil(t, parts)
 	var b strings.Builder
 	b.WriteString("| trace | bytes / `stitch` | calls: `recall:pages` | `caching:expandable` | `stitch` | " +
 		"within the aim |\n|---|--:|--:|--:|--:|---|\n")
@@ -55,12 +54,66 @@ func TestRecallPagesBar(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| `%s` | %.4f | %d | %d | %d | %s |\n", name, ratio, calls, rival, stitched, within)
 	}
+	holdPart(t, barTable, b.String())
+}
+
+// holdPart compares a part of docs/strategies/recall.md, or writes it with -rewrite.
+func holdPart(t *testing.T, part *regexp.Regexp, text string) {
+	t.Helper()
+	path := filepath.Join("..", "docs", "strategies", "recall.md")
+	page, err := os.ReadFile(path)
+	require.NoError(t, err)
+	found := part.FindSubmatch(page)
+	require.NotNil(t, found)
 	if *rewrite {
-		page = barTable.ReplaceAll(page, []byte("${1}"+b.String()+"${3}"))
+		page = part.ReplaceAll(page, []byte("${1}"+text+"${3}"))
 		require.NoError(t, os.WriteFile(path, page, 0o644))
 		return
 	}
-	require.Equal(t, b.String(), string(parts[2]), "go test ./strategies -run TestRecallPagesBar -rewrite")
+	require.Equal(t, text, string(found[2]), "go test ./strategies -run %s -rewrite", t.Name())
+}
+
+// graphTable finds the table of captures of recall:graph.
+var graphTable = regexp.MustCompile(`(?s)(<!-- graph: begin -->\n)(.*)(<!-- graph: end -->)`)
+
+// TestRecallGraphTable compares the table of captures on the page.
+//
+//	go test ./strategies -run TestRecallGraphTable -rewrite
+func TestRecallGraphTable(t *testing.T) {
+	var setups []setting.Setup
+	for _, name := range []string{"bestfit", "caching", "caching:expandable", "recall:graph"} {
+		s, err := strategies.All().Lookup(name, nil)
+		require.NoError(t, err)
+		setups = append(setups, s)
+	}
+	var b strings.Builder
+	b.WriteString("| incident | `bestfit`, without pools | `caching` | `caching:expandable` | `recall:graph` | " +
+		"calls: `caching:expandable` | `recall:graph` |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	for _, tr := range pooled(t) {
+		r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, setups, compare.Options{Once: true})
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "| `%s` |", tr.Header.Name)
+		for _, run := range r.Runs {
+			fmt.Fprintf(&b, " %s |", times3(factor(run)))
+		}
+		fmt.Fprintf(&b, " %d | %d |\n", r.Runs[2].DeviceCalls, r.Runs[3].DeviceCalls)
+	}
+	holdPart(t, graphTable, b.String())
+}
+
+// pooled returns the incidents with private pools.
+func pooled(t *testing.T) (all []*trace.Trace) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("..", "examples", "incidents", "*.trace.gz"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		tr, err := formats.Open(path, formats.Options{})
+		require.NoError(t, err)
+		if slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return e.Kind == trace.PoolBegin }) {
+			all = append(all, tr)
+		}
+	}
+	return all
 }
 
 // reservedFromThird replays a trace on an ample device that charges whole pages. It returns the

@@ -421,13 +421,13 @@ func (s *streamed) Close() error {
 }
 
 // Has adds the powers of the wrapper itself. Blocks are not moved, because work may be
-// queued on them.
+// queued on them. Private pools are not passed on, because no stream may wait during a capture.
 func (s *streamed) Has(p power.Power) bool {
 	switch p {
 	case power.PowerStreamRecorder, power.PowerPoller, power.PowerReferenced:
 		return true
 	}
-	return p != power.PowerMover && s.Forwarder.Has(p)
+	return p != power.PowerMover && p != power.PowerPrivatePools && p != power.PowerMemPools && s.Forwarder.Has(p)
 }
 
 // FreeNeighbours implements [power.Neighbours]: a block that other streams use is pending when it

@@ -15,6 +15,7 @@ import (
 const (
 	Range = "range" // one region, without virtual memory
 	Pages = "pages" // pages that are mapped at more than one address
+	Graph = "graph" // the same in private pools, whose mappings stay
 )
 
 // The default and the bounds of Config.Memory.
@@ -34,7 +35,7 @@ const (
 const (
 	defaultPage = 2 * device.MiB // a page of drivers
 	mostPage    = device.GiB     // larger than the pages of any driver
-	mostPages   = 1 << 14        // of a request
+	mostPages   = 1 << 17        // of a request
 )
 
 // pageQuantum is the unit of the sizes of blocks over pages: PyTorch's smallest block.
@@ -42,14 +43,14 @@ const pageQuantum device.Size = 512
 
 // Config describes an allocator that recalls. The zero value is one region of the whole device.
 type Config struct {
-	// Map is the kind of memory: Range or Pages.
-	Map string `json:"map" doc:"kind of memory: range, one region; or pages, mapped at more than one address while idle" grid:"range,pages"`
+	// Map is the kind of memory: Range, Pages or Graph.
+	Map string `json:"map" doc:"kind of memory: range, one region; pages, mapped at more than one address while idle; or graph, the same with private pools" grid:"range,pages,graph"`
 	// PageBytes is the unit in which memory is created and mapped. It is 0 for a range.
 	PageBytes device.Size `json:"page_bytes" doc:"pages: bytes of a page, a power of two; memory is created and mapped in multiples of it; 0 for 2MiB" grid:"0,4MiB,8MiB"`
 	// Memory is how many allocations are remembered; a period that is longer is not recognized.
 	Memory int `json:"memory" doc:"how many allocations are remembered; a longer period is not recognized" grid:"65536,262144,1048576"`
 	// Guard bounds how far a planned place may lie above all that the fallback would have used, in
-	// percent of it. It is 0 for pages.
+	// percent of it. It is 0 unless Map is Range.
 	Guard int `json:"guard" doc:"range: a planned place ends at most this many percent above the most that the fallback would have used; 0 for 1" grid:"0,2,5"`
 	// Limit bounds the bytes held from the device.
 	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, with pages for none"`
@@ -61,16 +62,16 @@ func (c Config) WithDefaults() (Config, error) {
 	c.Map = cmp.Or(c.Map, Range)
 	c.Memory = cmp.Or(c.Memory, defaultMemory)
 	switch {
-	case c.Map != Range && c.Map != Pages:
-		return c, fmt.Errorf("recall: map %q: want %q or %q", c.Map, Range, Pages)
+	case c.Map != Range && c.Map != Pages && c.Map != Graph:
+		return c, fmt.Errorf("recall: map %q: want %q, %q or %q", c.Map, Range, Pages, Graph)
 	case c.Memory < leastMemory || c.Memory > mostMemory:
 		return c, fmt.Errorf("recall: memory %d: want %d to %d", c.Memory, leastMemory, mostMemory)
 	case c.Map == Range && c.PageBytes != 0:
-		return c, fmt.Errorf("recall: page_bytes %d: needs map %q", uint64(c.PageBytes), Pages)
-	case c.Map == Pages && c.Guard != 0:
+		return c, fmt.Errorf("recall: page_bytes %d: needs map %q or %q", uint64(c.PageBytes), Pages, Graph)
+	case c.Map != Range && c.Guard != 0:
 		return c, fmt.Errorf("recall: guard %d: needs map %q", c.Guard, Range)
 	}
-	if c.Map == Pages {
+	if c.Map != Range {
 		c.PageBytes = cmp.Or(c.PageBytes, defaultPage)
 		if !device.IsPowerOfTwo(c.PageBytes) || c.PageBytes < pageQuantum || c.PageBytes > mostPage {
 			return c, fmt.Errorf("recall: page_bytes %d: want a power of two from %v to %v", uint64(c.PageBytes),
@@ -115,7 +116,7 @@ func (c Config) Preallocates() bool { return c.Map == Range }
 
 // Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
-	if c.Map == Pages {
+	if c.Map != Range {
 		return c.pagePromises()
 	}
 	p := c.fallback().Promises()

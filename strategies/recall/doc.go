@@ -152,6 +152,25 @@
 // each slot of the block and to the other slots of its handle. An alias costs O(handles × windows)
 // and a device call for each handle.
 //
+// # Private pools
+//
+// With Config.Map "graph" requests can be redirected into private pools, as power.PrivatePools
+// describes. Each pool is an allocator over pages of its own, with its own windows, handles and
+// watch. Pools share the limit and the statistics, and never exchange memory that they hold. So
+// captures of many batch sizes in turn find their places again, and a large capture gets the idle
+// memory of the smaller ones at a further address.
+//
+// A graph contains the addresses of its blocks, freed or not. A pool with users is therefore
+// pinned: handles may get further mappings, but no mapping ends and no memory is released. Its
+// alias windows may exceed their bound, up to 64 windows. While requests are redirected, every pool
+// is pinned, because a capture may not wait for queued work. The memory of a pool without users is
+// released by a trim, or when a request outside of it finds none.
+//
+// Blocks of several streams share a pool. Options of pools are not supported, and wrap.Streamed
+// passes no private pools on.
+//
+// Redirection costs O(redirections) for each request, and a free O(pools).
+//
 // # Invariants
 //
 // Over a range, of the fallback, see strategies/bestfit and kit/tiles: Invariant F1 (the maps hold
@@ -181,6 +200,11 @@
 // Invariant T7: the ledger holds exactly the live chunks.
 // Invariant T8: the counters match the walk.
 // Invariant T9: the watch names allocations of its log only.
+//
+// With private pools T1 to T9 hold for each pool, and T8 for all together. Also:
+//
+// Invariant T10: pools are ordered by number, and each private one has users, redirections or
+// memory. Mappings stay in exactly the pools with users, and in all while requests are redirected.
 //
 // # Sources
 //

@@ -148,8 +148,8 @@ func TestConfigNamesTheField(t *testing.T) {
 	for want, c := range map[string]recall.Config{
 		"recall: memory 255: want 256 to 16777216":                     {Memory: 255},
 		"recall: guard 101: want 1 to 100":                             {Guard: 101},
-		`recall: map "page": want "range" or "pages"`:                  {Map: "page"},
-		`recall: page_bytes 4096: needs map "pages"`:                   {PageBytes: 4096},
+		`recall: map "page": want "range", "pages" or "graph"`:         {Map: "page"},
+		`recall: page_bytes 4096: needs map "pages" or "graph"`:        {PageBytes: 4096},
 		`recall: guard 2: needs map "range"`:                           {Map: recall.Pages, Guard: 2},
 		"recall: page_bytes 3145728: want a power of two from 512B to": {Map: recall.Pages, PageBytes: 3 << 20},
 	} {

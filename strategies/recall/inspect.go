@@ -24,6 +24,8 @@ var invariantNames = map[string]string{
 	"T7": "the ledger holds the live chunks",
 	"T8": "counters match the walk",
 	"T9": "the watch names allocations of its log",
+
+	"T10": "pools in use are pinned",
 }
 
 func broken(name, format string, args ...any) error {

@@ -10,15 +10,18 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// pages is the allocator over virtual memory.
+// pages is the allocator over virtual memory. As a pool of a [graph] it shares its account with the
+// other pools.
 type pages struct {
 	front.View
-	front front.Front
-	cfg   Config
-	vm    device.VirtualMemory
-	shift uint8       // log2 of the bytes of a page
-	asked device.Size // bytes of the last growth that was tried
-	span  device.Span // limits with which every decision so far would have been the same
+	front   *account
+	cfg     Config
+	vm      device.VirtualMemory
+	shift   uint8       // log2 of the bytes of a page
+	asked   device.Size // bytes of the last growth that was tried
+	held    device.Size // bytes of the handles
+	granted device.Size // bytes of the live blocks
+	pinned  bool        // nothing that a request may have used is unmapped
 
 	chunks      []chunk
 	spareChunk  uint32
@@ -39,24 +42,48 @@ type pages struct {
 
 var _ alloc.Strategy = (*pages)(nil)
 
-// newPages is [New] for a valid configuration of pages.
+// account is the part of an allocator that its pools share.
+type account struct {
+	front.Front
+	span    device.Span               // limits with which every decision so far would have been the same
+	reclaim func(of *pages) (ok bool) // releases memory of other pools for a request; nil without pools
+}
+
+// newPages is [New] for a valid configuration of pages or a graph.
 func newPages(src device.Source, c Config) (alloc.Strategy, error) {
 	vm, err := regions.Paged(src, "recall", "page_bytes", c.PageBytes)
 	if err != nil {
 		return nil, err
 	}
-	a := &pages{
-		cfg: c, vm: vm, shift: uint8(bits.TrailingZeros64(uint64(c.PageBytes))),
+	if c.Map == Graph {
+		return newGraph(vm, c), nil
+	}
+	a := newPool(vm, c, new(account))
+	a.View = a.front.open(c, func() (largest, bytes device.Size) {
+		return a.LargestFree(), a.front.Stats.Reserved - a.front.Stats.Active - a.stuck()
+	})
+	return a, nil
+}
+
+// held returns the bytes held from the device.
+func (t *account) held() device.Size { return t.Stats.Reserved + t.Stats.Forgotten }
+
+// open prepares the front of an allocator and returns its view. Free returns the size of the
+// largest free chunk and the sum of all.
+func (t *account) open(c Config, free func() (largest, bytes device.Size)) front.View {
+	v := t.Front.Init(front.Limits{Most: mostPages * c.PageBytes, Align: c.PageBytes}, free)
+	t.Stats.Limit = c.Limit
+	return v
+}
+
+// newPool returns an allocator that holds nothing yet, without its view.
+func newPool(vm device.VirtualMemory, c Config, t *account) *pages {
+	return &pages{
+		front: t, cfg: c, vm: vm, shift: uint8(bits.TrailingZeros64(uint64(c.PageBytes))),
 		chunks: []chunk{{state: live}},
 		free:   [2]index.SizeMap{index.NewSizeMap(pageQuantum), index.NewSizeMap(pageQuantum)},
 		watch:  newPageWatch(c.Memory), watched: c.PageBytes / watchedPart, demand: demand{page: c.PageBytes},
 	}
-	a.View = a.front.Init(front.Limits{Most: mostPages * c.PageBytes, Align: c.PageBytes},
-		func() (largest, bytes device.Size) {
-			return a.LargestFree(), a.front.Stats.Reserved - a.front.Stats.Active - a.stuck()
-		})
-	a.front.Stats.Limit = c.Limit
-	return a, nil
 }
 
 // demand is the memory that an allocator of whole pages needs for the live blocks: each block of at
@@ -106,13 +133,16 @@ func (a *pages) Alloc(r alloc.Request) (alloc.Block, error) {
 	n := device.AlignUp(r.Size, pageQuantum)
 	watched, h := n >= a.watched, noChunk
 	if watched {
-		h = a.recall(a.watch.allocate(n, a.front.Stats.Allocated+n), n, r.Align)
+		h = a.recall(a.watch.allocate(n, a.granted+n), n, r.Align)
 	}
 	if h == noChunk {
 		h = a.fit(n, r.Align)
 	}
 	if h == noChunk {
 		err := a.extend(r.Size, needOf(r.Size, r.Align))
+		if err != nil && a.front.reclaim != nil && a.front.reclaim(a) {
+			err = a.extend(r.Size, needOf(r.Size, r.Align))
+		}
 		if err != nil {
 			return alloc.Block{}, a.front.OutOfMemory(&r, n, a.asked, err)
 		}
@@ -128,6 +158,7 @@ func (a *pages) Alloc(r alloc.Request) (alloc.Block, error) {
 	a.windows[c.window].used = a.watch.count
 	a.demand.add(r.Size)
 	a.live.Add(c.addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(h)})
+	a.granted += n
 	a.front.Stats.Granted(r.Size, n)
 	return alloc.Block{Addr: c.addr, Size: n}, nil
 }
@@ -191,6 +222,7 @@ func (a *pages) Free(at device.Addr) error {
 	}
 	h := uint32(b.Place)
 	c := &a.chunks[h]
+	a.granted -= c.size
 	a.front.Stats.Freed(b.Requested, c.size)
 	a.demand.drop(b.Requested)
 	if c.size >= a.watched {

@@ -9,10 +9,22 @@ import (
 type sum struct {
 	chunks, live, slots int
 	free                [2]int
+	granted, held       device.Size
 }
 
 // Check implements [alloc.Inspector]. It recounts everything.
 func (a *pages) Check() error {
+	if err := a.recount(); err != nil {
+		return err
+	}
+	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
+		return broken("T8", "%v", err)
+	}
+	return nil
+}
+
+// recount checks everything except the counters of the account.
+func (a *pages) recount() error {
 	var s sum
 	for _, i := range a.order {
 		if err := a.checkWindow(i, &s); err != nil {
@@ -31,13 +43,11 @@ func (a *pages) Check() error {
 	case s.chunks+a.spareChunks+1 != len(a.chunks):
 		return broken("T6", "%d chunks and %d spare rows of %d", s.chunks, a.spareChunks, len(a.chunks))
 	}
-	if err := a.watch.check(); err != nil {
-		return err
+	if s.granted != a.granted || s.held != a.held {
+		return broken("T8", "%d bytes granted, counted as %d, and %d held, counted as %d", uint64(s.granted),
+			uint64(a.granted), uint64(s.held), uint64(a.held))
 	}
-	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return broken("T8", "%v", err)
-	}
-	return nil
+	return a.watch.check()
 }
 
 func (a *pages) checkWindow(i int32, s *sum) error {
@@ -58,6 +68,7 @@ func (a *pages) checkWindow(i int32, s *sum) error {
 			}
 		case live:
 			s.live++
+			s.granted += c.size
 			if b, ok := a.live.Get(c.addr); !ok || uint32(b.Place) != h {
 				return broken("T7", "%v is live and not in it", c.addr)
 			}
@@ -152,6 +163,7 @@ func (a *pages) checkHandles(s *sum) error {
 		if m.id == 0 {
 			unused++
 		}
+		s.held += m.size
 		for k, p := range m.in {
 			places++
 			if k > 0 {

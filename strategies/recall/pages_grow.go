@@ -24,7 +24,7 @@ const (
 // so far or in the forecast, and a little more.
 func (a *pages) budget(request device.Size) device.Size {
 	demand := a.demand.with(request)
-	most := max(a.demand.peak, demand, a.watch.forecast(a.front.Stats.Allocated+request, max(a.demand.peak, demand)))
+	most := max(a.demand.peak, demand, a.watch.forecast(a.granted+request, max(a.demand.peak, demand)))
 	return most + most/slackOfBudget
 }
 
@@ -37,8 +37,8 @@ func (a *pages) extend(request, n device.Size) error {
 		return err
 	}
 	idle := slices.ContainsFunc(a.handles, func(m handle) bool { return m.idle() })
-	if a.held()+need <= budget || !idle {
-		ahead := min(a.pagesOf(a.held()/shareAhead), max(budget, a.held())-a.held())
+	if a.held+need <= budget || !idle {
+		ahead := min(a.pagesOf(a.held/shareAhead), max(budget, a.held)-a.held)
 		ahead -= ahead % a.cfg.PageBytes
 		err = a.grow(at, max(need, ahead), request)
 		if err != nil && need < ahead {
@@ -93,12 +93,12 @@ func (a *pages) grow(at int32, n, request device.Size) error {
 	if a.asked = n; !a.within(n) {
 		return regions.ErrLimit
 	}
-	most := min(settledPages*a.cfg.PageBytes, a.held()/shareOfHeld)
+	most := min(settledPages*a.cfg.PageBytes, a.front.held()/shareOfHeld)
 	if a.watch.young() {
 		most = min(most, youngPages*a.cfg.PageBytes)
 	}
-	if a.cfg.Limit != 0 && !a.span.Fits(most*shareOfLimit, a.cfg.Limit) {
-		a.span.Pin(a.cfg.Limit)
+	if a.cfg.Limit != 0 && !a.front.span.Fits(most*shareOfLimit, a.cfg.Limit) {
+		a.front.span.Pin(a.cfg.Limit)
 		most = a.cfg.Limit / shareOfLimit
 	}
 	most = max(most, request/shareOfRequest, a.cfg.PageBytes)
@@ -127,7 +127,7 @@ func (a *pages) grow(at int32, n, request device.Size) error {
 
 // within reports whether n more bytes are within the limit.
 func (a *pages) within(n device.Size) bool {
-	return a.cfg.Limit == 0 || a.span.Fits(a.held()+n, a.cfg.Limit)
+	return a.cfg.Limit == 0 || a.front.span.Fits(a.front.held()+n, a.cfg.Limit)
 }
 
 // create makes a handle without mappings and returns its row.
@@ -146,8 +146,9 @@ func (a *pages) create(n device.Size) (int32, error) {
 	m := &a.handles[j]
 	*m = handle{id: id, size: n, in: m.in[:0], owner: nowhere}
 	a.front.Stats.Reserves++
+	a.held += n
 	a.front.Stats.Forgotten += n
-	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.held())
+	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.held())
 	return j, nil
 }
 

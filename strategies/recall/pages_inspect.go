@@ -184,15 +184,18 @@ func (a *pages) Trim() (device.Size, error) {
 // Close implements [alloc.Strategy]: it frees every block and trims. Walk shows memory that the
 // device does not take back as slack.
 func (a *pages) Close() error {
-	if !a.front.Closed() {
-		a.front.Close()
-		for _, b := range a.live.Range {
-			a.vacate(uint32(b.Place))
-		}
-		a.live = front.Ledger{}
+	a.front.Close()
+	return a.empty()
+}
+
+// empty frees every block and trims.
+func (a *pages) empty() error {
+	for _, b := range a.live.Range {
+		a.vacate(uint32(b.Place))
 	}
+	a.live, a.granted = front.Ledger{}, 0
 	return a.trim()
 }
 
 // CapacitySpan implements [power.Spanned].
-func (a *pages) CapacitySpan() device.Span { return a.span }
+func (a *pages) CapacitySpan() device.Span { return a.front.span }

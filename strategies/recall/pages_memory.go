@@ -66,9 +66,6 @@ type handle struct {
 	spoilt int32   // mappings in broken parts of windows
 }
 
-// held returns the bytes held from the device.
-func (a *pages) held() device.Size { return a.front.Stats.Reserved + a.front.Stats.Forgotten }
-
 // reveal counts n bytes that were mapped in a home window, where a walk shows them.
 func (a *pages) reveal(n device.Size) {
 	a.front.Stats.Reserved += n
@@ -134,6 +131,9 @@ func (a *pages) close(i int32) error {
 // evict releases the alias window without a live block that was used least recently, and reports
 // whether the device released a window.
 func (a *pages) evict() bool {
+	if a.pinned {
+		return false
+	}
 	victim, age := int32(-1), uint32(0)
 	for _, i := range a.order {
 		w := &a.windows[i]
@@ -165,7 +165,7 @@ func (a *pages) evict() bool {
 // curb releases alias windows until n more bytes of aliases are within their bound, as far as the
 // windows are without live blocks.
 func (a *pages) curb(n device.Size) {
-	for a.aliased+n > mostAliased*a.held() && a.evict() {
+	for a.aliased+n > mostAliased*a.held && a.evict() {
 	}
 }
 
@@ -337,6 +337,7 @@ func (a *pages) discard(j int32) error {
 	if err := a.vm.ReleaseHandle(m.id); err != nil {
 		return err
 	}
+	a.held -= m.size
 	a.front.Stats.Forgotten -= m.size
 	a.front.Stats.Releases++
 	*m = handle{in: m.in[:0], owner: nowhere}

@@ -1,6 +1,7 @@
 package recall_test
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,13 +20,13 @@ type bench struct {
 	gpu *sim.Device
 }
 
-// newBench returns an allocator over a device with room for some pages.
+// newBench returns an allocator over pages on a device with room for some.
 func newBench(t *testing.T, room device.Size, c recall.Config) *bench {
 	t.Helper()
 	gpu, err := sim.New(sim.Config{Capacity: room * page, Align: page, Granularity: page, Charge: page,
 		Memory: sim.Filled})
 	require.NoError(t, err)
-	c.Map, c.PageBytes = recall.Pages, page
+	c.Map, c.PageBytes = cmp.Or(c.Map, recall.Pages), page
 	a, err := recall.New(gpu, c)
 	require.NoError(t, err)
 	return &bench{a, t, gpu}

@@ -93,7 +93,7 @@ func New(src device.Source, c Config) (alloc.Strategy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Map == Pages {
+	if c.Map != Range {
 		return newPages(src, c)
 	}
 	return NewRange(src, c)

@@ -1,6 +1,8 @@
 package recall_test
 
 import (
+	"cmp"
+
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -21,6 +23,8 @@ func subjects() []props.Subject {
 		overPages("pages", recall.Config{PageBytes: page, Memory: 1 << 9}, 12),
 		overPages("pages-limit", recall.Config{PageBytes: page, Limit: 9 * page}, 12),
 		overPages("pages-coarse", recall.Config{PageBytes: 2 * page, Memory: 1 << 8, Limit: 20 * page}, 24),
+		overPages("graph", recall.Config{Map: recall.Graph, PageBytes: page, Memory: 1 << 8}, 20),
+		overPages("graph-limit", recall.Config{Map: recall.Graph, PageBytes: page, Limit: 24 * page}, 32),
 	}
 }
 
@@ -35,7 +39,7 @@ func subject(name string, c recall.Config) props.Subject {
 
 // overPages is an allocator over virtual memory of a device with room for some pages.
 func overPages(name string, c recall.Config, room device.Size) props.Subject {
-	c.Map = recall.Pages
+	c.Map = cmp.Or(c.Map, recall.Pages)
 	return subjectOn(name, c, sim.Config{Capacity: room * page, Align: page, Granularity: page, Charge: page})
 }
 
