@@ -85,7 +85,7 @@ func (a *pages) checkWindow(i int32, s *sum) error {
 // checkSlots checks the slots of a window against its chunks and the handles.
 func (a *pages) checkSlots(i int32, s *sum) error {
 	w := &a.windows[i]
-	at, h := w.addr, w.head
+	at, h, gaps := w.addr, w.head, device.Size(0)
 	for k := range w.slots {
 		o := &w.slots[k]
 		for h != noChunk && a.chunks[h].end() <= o.addr {
@@ -99,12 +99,16 @@ func (a *pages) checkSlots(i int32, s *sum) error {
 			if c := &a.chunks[h]; c.state != gone || c.end() < at {
 				return broken("T4", "slot %d of %v has no memory, chunk %d has", k, w.addr, h)
 			}
+			gaps += o.size
 			continue
 		}
 		s.slots++
 		if err := a.checkUse(place{i, int32(k)}, h); err != nil {
 			return err
 		}
+	}
+	if gaps != w.gone {
+		return broken("T4", "%v has gaps of %d bytes, counted as %d", w.addr, uint64(gaps), uint64(w.gone))
 	}
 	return nil
 }

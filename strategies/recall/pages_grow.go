@@ -55,13 +55,15 @@ func (a *pages) extend(request, n device.Size) error {
 func (a *pages) pagesOf(n device.Size) device.Size { return device.AlignUp(n, a.cfg.PageBytes) }
 
 // homeFor returns the home window that needs the fewest bytes at its end for a free chunk of n
-// bytes, and those bytes.
+// bytes, and those bytes. A window that is mostly gaps does not grow, or a program that trims often
+// would use up the addresses.
 func (a *pages) homeFor(n device.Size) (at int32, need device.Size, err error) {
 	at = -1
 	for _, i := range a.order {
 		w := &a.windows[i]
 		missing := a.pagesOf(n - min(n, a.rest(w)))
-		if w.kind == home && w.size-w.end >= missing && (at < 0 || missing < need) {
+		if w.kind == home && w.size-w.end >= missing && (at < 0 || missing < need) &&
+			(2*w.gone <= w.end || len(a.order) == mostWindows) {
 			at, need = i, missing
 		}
 	}

@@ -41,6 +41,7 @@ type window struct {
 	addr   device.Addr
 	size   device.Size // 0 for an unused row
 	end    device.Size // bytes of the slots
+	gone   device.Size // bytes of the gaps among them
 	mapped device.Size // end, and the bytes of broken
 	broken []int32     // handles mapped behind end that are not accessible
 	kind   kind
@@ -271,6 +272,7 @@ func (a *pages) drop(p place) {
 		a.aliased -= s.size
 	}
 	s.handle = gap
+	w.gone += s.size
 	if w.mapped == w.end {
 		a.retract(p.window)
 	}
@@ -283,6 +285,7 @@ func (a *pages) retract(i int32) {
 		s := w.slots[n-1]
 		w.slots = w.slots[:n-1]
 		w.end -= s.size
+		w.gone -= s.size
 		w.slotOf = w.slotOf[:w.end>>a.shift]
 		c := &a.chunks[w.tail]
 		if c.size -= s.size; c.size == 0 {

@@ -142,6 +142,25 @@ func TestTrimReleasesAliasesAndMemory(t *testing.T) {
 	require.True(t, b.gpu.Usage().Empty())
 }
 
+// TestTablesStaySmallAfterTrims has one block that stays while other memory is released.
+func TestTablesStaySmallAfterTrims(t *testing.T) {
+	b := newBench(t, 0, recall.Config{Memory: 1 << 8})
+	kept := b.take(page)
+	var least device.Size
+	for i := range 600 {
+		large, next := b.take(8*page), b.take(page)
+		b.give(large, kept)
+		kept = next
+		_, err := power.Trim(b.Strategy)
+		require.NoError(t, err)
+		if n, _ := power.MetadataBytes(b.Strategy); i < 300 {
+			least = n
+		} else {
+			require.Equal(t, least, n)
+		}
+	}
+}
+
 func TestWindowsAreBounded(t *testing.T) {
 	b := newBench(t, 0, recall.Config{})
 	var all []device.Addr
