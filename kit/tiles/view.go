@@ -84,6 +84,17 @@ func (c *Core) walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
+// Blocks yields the live blocks in the order of Walk, each with its reference.
+func (c *Core) Blocks(yield func(alloc.Block) bool) {
+	for i := range c.pool.Len() {
+		for h := Handle(c.pool.At(i).Label); h != None; h = c.Rows[h].Next {
+			if r := &c.Rows[h]; r.state() == live && !yield(alloc.Block{Addr: r.Addr, Size: r.Size, Ref: h}) {
+				return
+			}
+		}
+	}
+}
+
 // BlockAt implements [power.Locator]. O(log regions).
 func (v View) BlockAt(a device.Addr) (alloc.Chunk, error) {
 	c := v.core

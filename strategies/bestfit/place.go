@@ -64,6 +64,9 @@ func (p Placer) Drop(at device.Addr) (ref uint32, err error) {
 	return h, err
 }
 
+// Blocks yields the live blocks in the order of Walk, each with its reference.
+func (p Placer) Blocks(yield func(alloc.Block) bool) { p.core.Blocks(yield) }
+
 // Gaps yields the free chunks by address.
 //
 // Precondition: the chunks are tracked.

@@ -179,8 +179,8 @@
 // (requested at most size), Invariant K4 (the index of addresses holds the live chunks), Invariant
 // K5 (every row is a chunk or spare), Invariant K6 (empty bytes), Invariant K7 (counters). Also:
 //
-// Invariant O1: each live block has an entry or is an elder, and entries, list and references
-// agree.
+// Invariant O1: references name exactly the live blocks, and each has an entry of its own or a
+// forgotten one.
 // Invariant O2: the shadow holds exactly the homes of the live blocks; blocks elsewhere are
 // counted.
 // Invariant O3: planned places end within the guard.

@@ -3,7 +3,6 @@ package recall
 import (
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/packing"
 )
@@ -82,14 +81,15 @@ func (a *Allocator) periodic(f *forecast) bool {
 	if at-f.period < w.base {
 		return false
 	}
-	x, y := a.levels[at-w.base], a.levels[at-f.period-w.base]
+	x, y := w.of(at).live, w.of(at-f.period).live
 	return max(x, y)-min(x, y) <= a.tide.fall/sameLow
 }
 
 // falls reports whether the live bytes fell far between two positions.
 func (a *Allocator) falls(from, to int32) bool {
 	high := device.Size(0)
-	for _, n := range a.levels[from-a.watch.base : to-a.watch.base] {
+	for i := from; i < to; i++ {
+		n := a.watch.of(i).live
 		if high = max(high, n); high-n >= a.tide.fall/fallShare {
 			return true
 		}
@@ -120,28 +120,22 @@ func (a *Allocator) addLive(f *forecast, change []int64) {
 	w := &a.watch
 	w.eras.widen()
 	clear(w.eras.long)
-	ends := make(map[device.Addr]int32, len(a.alive))
-	for _, i := range a.alive {
-		ends[w.of(i).block.Addr] = a.lives(i, f.period)
-		if i < f.now-f.period {
-			w.eras.long[w.of(i).size] = true
-		}
-	}
 	last := f.now + f.period + 1
-	for c := range a.real.Walk {
-		if c.State != alloc.Live {
-			continue
+	for b := range a.real.Blocks {
+		end := last
+		if i := a.of[b.Ref]; w.known(i) {
+			if d := a.lives(i, f.period); d > f.now {
+				end = min(d, last)
+			}
+			if i < f.now-f.period {
+				w.eras.long[w.of(i).size] = true
+			}
 		}
-		end, ok := ends[c.Addr]
-		if !ok || end <= f.now {
-			end = last
-		}
-		end = min(end, last)
 		f.fixed = append(f.fixed, int32(len(f.buffers)))
-		f.buffers = append(f.buffers, packing.Buffer{Lower: int64(f.now), Upper: int64(end), Size: c.Size})
-		f.offsets = append(f.offsets, c.Addr.Sub(a.start))
-		f.start += c.Size
-		change[end-f.now] -= int64(c.Size)
+		f.buffers = append(f.buffers, packing.Buffer{Lower: int64(f.now), Upper: int64(end), Size: b.Size})
+		f.offsets = append(f.offsets, b.Addr.Sub(a.start))
+		f.start += b.Size
+		change[end-f.now] -= int64(b.Size)
 	}
 }
 

@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
 // invariantNames are the invariants of the package comment in a few words.
 var invariantNames = map[string]string{
-	"O1": "entries, list and references agree on the live blocks",
+	"O1": "references name the live blocks, and each its entry",
 	"O2": "the shadow holds the homes, and strays are counted",
 	"O3": "planned places are within the guard",
 	"O4": "a plan has a shadow, and blocks outside of it are counted",
@@ -37,13 +36,7 @@ func (a *Allocator) Check() error {
 	if err := a.View.Check(); err != nil {
 		return err
 	}
-	live := make(map[device.Addr]device.Size, a.real.Stats().Live)
-	for c := range a.real.Walk {
-		if c.State == alloc.Live {
-			live[c.Addr] = c.Size
-		}
-	}
-	if err := a.checkEntries(live); err != nil {
+	if err := a.checkEntries(); err != nil {
 		return err
 	}
 	if most := max(a.loose, a.guarded(a.mark)); a.top > most {
@@ -62,35 +55,30 @@ func (a *Allocator) Check() error {
 	return a.checkShadow()
 }
 
-// checkEntries checks the entries of the live blocks, given their sizes by address.
-func (a *Allocator) checkEntries(live map[device.Addr]device.Size) error {
-	w := &a.watch
-	if len(a.levels) != len(w.entries) {
-		return broken("O1", "%d entries, live bytes of %d", len(w.entries), len(a.levels))
-	}
-	seen := func(b alloc.Block, entry int32) error {
-		if n, ok := live[b.Addr]; !ok || n != b.Size || a.of[b.Ref] != entry {
-			return broken("O1", "block %v of %d bytes: %d bytes are live there, its entry is %d, want %d", b.Addr,
-				uint64(b.Size), uint64(n), a.of[b.Ref], entry)
+// checkEntries checks the entries of the live blocks.
+func (a *Allocator) checkEntries() error {
+	w, blocks := &a.watch, 0
+	seen := map[int32]bool{}
+	for b := range a.real.Blocks {
+		if int(b.Ref) >= len(a.of) || a.of[b.Ref] == none {
+			return broken("O1", "block %v of %d bytes has no entry", b.Addr, uint64(b.Size))
 		}
-		delete(live, b.Addr)
-		return nil
-	}
-	for k, i := range a.alive {
-		if !w.known(i) || w.of(i).index != int32(k) || w.of(i).death != none {
-			return broken("O1", "entry %d at %d of the list is not live", i, k)
+		blocks++
+		i := a.of[b.Ref]
+		if !w.known(i) {
+			continue
 		}
-		if err := seen(w.of(i).block, i); err != nil {
-			return err
+		if e := w.of(i); i >= w.next() || seen[i] || e.death != none || e.size > b.Size {
+			return broken("O1", "block %v of %d bytes has entry %d of %d bytes, which died at %d", b.Addr, uint64(b.Size), i,
+				uint64(e.size), e.death)
 		}
+		seen[i] = true
 	}
-	for k, e := range a.elders {
-		if err := seen(e.block, elderAt-int32(k)); err != nil {
-			return err
-		}
+	for _, i := range a.of {
+		blocks -= count(i != none)
 	}
-	if len(live) > 0 {
-		return broken("O1", "%d live blocks have no entry", len(live))
+	if blocks != 0 {
+		return broken("O1", "%d blocks too many have an entry", -blocks)
 	}
 	return nil
 }
@@ -98,40 +86,25 @@ func (a *Allocator) checkEntries(live map[device.Addr]device.Size) error {
 // checkShadow compares the homes of the live blocks with the shadow.
 func (a *Allocator) checkShadow() error {
 	homes := map[device.Addr]device.Size{}
-	for c := range a.shadow.Walk {
-		if c.State == alloc.Live {
-			homes[c.Addr] = c.Size
-		}
+	for b := range a.shadow.Blocks {
+		homes[b.Addr] = b.Size
 	}
 	strays, outside, high := 0, device.Size(0), device.Size(0)
-	see := func(e elder) error {
-		if e.strays() {
-			strays++
+	for b := range a.real.Blocks {
+		h := a.shades[b.Ref]
+		strays += count(h.block.Addr != b.Addr || h.block.Size != b.Size)
+		if i := a.of[b.Ref]; a.watch.known(i) && a.plan.number != 0 && a.watch.of(i).apart == a.plan.number {
+			outside += a.watch.of(i).size
 		}
-		if e.home.Size == 0 {
-			return nil
+		if h.block.Size == 0 {
+			continue
 		}
-		high = max(high, a.end(e.home))
-		if homes[e.home.Addr] != e.home.Size {
-			return broken("O2", "block %v has its home at %v, where %d bytes are live, want %d", e.block.Addr, e.home.Addr,
-				uint64(homes[e.home.Addr]), uint64(e.home.Size))
+		high = max(high, a.end(h.block))
+		if homes[h.block.Addr] != h.block.Size {
+			return broken("O2", "block %v has its home at %v, where %d bytes are live, want %d", b.Addr, h.block.Addr,
+				uint64(homes[h.block.Addr]), uint64(h.block.Size))
 		}
-		delete(homes, e.home.Addr)
-		return nil
-	}
-	for _, i := range a.alive {
-		e := a.watch.of(i)
-		if err := see(elder{e.block, e.home}); err != nil {
-			return err
-		}
-		if a.plan.number != 0 && e.apart == a.plan.number {
-			outside += e.size
-		}
-	}
-	for _, e := range a.elders {
-		if err := see(e); err != nil {
-			return err
-		}
+		delete(homes, h.block.Addr)
 	}
 	switch {
 	case len(homes) > 0 || strays != a.strays:
@@ -148,8 +121,8 @@ func (a *Allocator) checkShadow() error {
 // O(free chunks).
 func (a *Allocator) MetadataBytes() device.Size {
 	w := &a.watch
-	n := a.View.MetadataBytes() + index.BytesOf(a.of) + index.BytesOf(a.alive) + index.BytesOf(a.levels) +
-		index.BytesOf(w.entries) + index.BytesOf(w.contexts) + index.BytesOf(a.elders) +
+	n := a.View.MetadataBytes() + index.BytesOf(a.of) + index.BytesOf(a.shades) + index.BytesOf(w.contexts) +
+		index.BytesOf(w.parts) + device.Size(len(w.parts))*device.Size(reflect.TypeFor[[partLen]entry]().Size()) +
 		mapBytes(w.eras.sizes, w.eras.widest[0]) + mapBytes(w.eras.classes, w.eras.widest[1]) +
 		mapBytes(w.eras.long, w.eras.widest[2])
 	if a.shadow.Allocator != nil {
@@ -176,6 +149,6 @@ func mapBytes[K comparable, V any](m map[K]V, n int) device.Size {
 // Close implements [alloc.Strategy].
 func (a *Allocator) Close() error {
 	a.leave()
-	a.watch, a.alive, a.levels, a.of, a.elders = watch{}, nil, nil, nil, nil
+	a.watch, a.of = watch{}, nil
 	return a.View.Close()
 }

@@ -199,10 +199,7 @@ func (a *Allocator) copy() (c copied, ok bool) {
 		return c, false
 	}
 	fit.Track()
-	for k := range a.real.Walk {
-		if k.State != alloc.Live {
-			continue
-		}
+	for k := range a.real.Blocks {
 		b, ok := fit.Place(&alloc.Request{Size: k.Size}, k.Addr, k.Size)
 		if !ok {
 			return c, false

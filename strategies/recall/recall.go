@@ -51,16 +51,14 @@ type Allocator struct {
 	watch watch
 	tide  tide
 
-	start  device.Addr   // of the region
-	of     []int32       // by reference of a block: its entry, its elder as elderAt has it, or none
-	alive  []int32       // entries of the live blocks that are remembered
-	levels []device.Size // by entry: the live bytes then
-	top    device.Size   // end of the highest block so far
-	loose  device.Size   // the same of the blocks that no plan placed
-	mark   device.Size   // the same of the fallback
+	start device.Addr // of the region
+	of    []int32     // by reference of a block: its entry, which may be forgotten; none if there is no block
+	top   device.Size // end of the highest block so far
+	loose device.Size // the same of the blocks that no plan placed
+	mark  device.Size // the same of the fallback
 
-	elders []elder        // live blocks whose entries are forgotten
 	shadow bestfit.Placer // the fallback by itself, where it differs; its allocator is nil where not
+	shades []shade        // with a shadow: by reference of a block
 	strays int            // live blocks that are elsewhere in the shadow
 	plan   plan           // the present one; its number is 0 without one
 	plans  int32
@@ -140,19 +138,19 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	twin := a.watch.step(n)
 	i := a.watch.next() - 1
-	e := a.watch.of(i)
+	var at alloc.Block // in the shadow
 	if a.shadow.Allocator != nil {
-		e.home = a.shadowed(&r)
+		at = a.shadowed(&r)
 	}
-	b, ok := a.place(&r, i, twin, n)
+	b, ok := a.place(&r, i, twin, n, at)
 	if !ok {
 		var err error
 		if b, err = a.real.Alloc(r); err != nil {
-			a.refused(i)
+			a.refused(i, at)
 			return b, err
 		}
 	}
-	a.granted(i, b)
+	a.granted(i, b, at)
 	if !ok {
 		a.loose = max(a.loose, a.end(b))
 	}
@@ -174,36 +172,30 @@ func (a *Allocator) shadowed(r *alloc.Request) alloc.Block {
 }
 
 // refused forgets an allocation that was refused.
-func (a *Allocator) refused(i int32) {
-	e := a.watch.of(i)
-	if e.home.Size > 0 {
-		_ = a.shadow.FreeRef(e.home) // granted just now
+func (a *Allocator) refused(i int32, at alloc.Block) {
+	if at.Size > 0 {
+		_ = a.shadow.FreeRef(at) // granted just now
 	}
+	e := a.watch.of(i)
 	a.inside(e)
 	a.watch.free(i)
-	a.levels = append(a.levels, a.real.Stats().Active)
+	e.live = a.real.Stats().Active
 }
 
 // end returns the offset at which a block ends.
 func (a *Allocator) end(b alloc.Block) device.Size { return b.Addr.Sub(a.start) + b.Size }
 
-// granted records a block.
-func (a *Allocator) granted(i int32, b alloc.Block) {
-	w := &a.watch
+// granted records a block, and where it is in the shadow.
+func (a *Allocator) granted(i int32, b, at alloc.Block) {
 	if a.shadow.Allocator == nil && a.real.Stats().Live == 1 { // the region may be a new one
 		for c := range a.real.Walk {
 			a.start = c.Region
 			break
 		}
 	}
-	e := w.of(i)
-	e.block, e.index = b, int32(len(a.alive))
-	a.alive = append(a.alive, i)
-	for int(b.Ref) >= len(a.of) {
-		a.of = append(a.of, none)
-	}
-	a.of[b.Ref] = i
-	a.levels = append(a.levels, a.real.Stats().Active)
+	e := a.watch.of(i)
+	e.live = a.real.Stats().Active
+	a.name(b.Ref, i)
 	a.credit = min(a.credit+stepsEach, mostSteps)
 	end := a.end(b)
 	if a.plan.number != 0 {
@@ -212,9 +204,30 @@ func (a *Allocator) granted(i int32, b alloc.Block) {
 	a.top = max(a.top, end)
 	if a.shadow.Allocator == nil {
 		a.mark = max(a.mark, end)
-	} else if (elder{b, e.home}).strays() {
+		return
+	}
+	for int(b.Ref) >= len(a.shades) {
+		a.shades = append(a.shades, shade{})
+	}
+	h := shade{at, at.Addr != b.Addr || at.Size != b.Size}
+	a.shades[b.Ref] = h
+	if h.stray {
 		a.strays++
 	}
+}
+
+// name notes the entry of a block.
+func (a *Allocator) name(ref uint32, i int32) {
+	for int(ref) >= len(a.of) {
+		a.of = append(a.of, none)
+	}
+	a.of[ref] = i
+}
+
+// shade is where a live block is in the shadow; without a size if it is not there.
+type shade struct {
+	block alloc.Block
+	stray bool // the block itself is elsewhere
 }
 
 // keep notes the place of a block for the next period. If it had more room in the last one, this
@@ -229,8 +242,7 @@ func (a *Allocator) keep(e *entry, b alloc.Block) {
 }
 
 // place grants a block where the plan or the shadow has it, and reports whether it did.
-func (a *Allocator) place(r *alloc.Request, i, twin int32, n device.Size) (alloc.Block, bool) {
-	e := a.watch.of(i)
+func (a *Allocator) place(r *alloc.Request, i, twin int32, n device.Size, home alloc.Block) (alloc.Block, bool) {
 	if a.plan.number != 0 {
 		recalled := twin != none && a.watch.of(twin).plan == a.plan.number
 		if recalled {
@@ -242,18 +254,18 @@ func (a *Allocator) place(r *alloc.Request, i, twin int32, n device.Size) (alloc
 			}
 		}
 		if recalled || i <= a.plan.end {
-			return a.placeApart(r, i, twin, n)
+			return a.placeApart(r, i, twin, n, home)
 		}
 	}
-	if e.home.Size > 0 {
-		return a.real.Place(r, e.home.Addr, e.home.Size)
+	if home.Size > 0 {
+		return a.real.Place(r, home.Addr, home.Size)
 	}
 	return alloc.Block{}, false
 }
 
 // placeApart places a block that has no place in the plan, and gives the plan up if there are too
 // many.
-func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size) (alloc.Block, bool) {
+func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size, home alloc.Block) (alloc.Block, bool) {
 	life := max(a.plan.end-i, guessedLife)
 	if twin == none || a.watch.of(twin).death == none {
 		life = min(life, guessedLife)
@@ -263,8 +275,8 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size) (
 	a.watch.of(i).apart = a.plan.number
 	a.plan.apart += n
 	b, ok := alloc.Block{}, false
-	if e := a.watch.of(i); twin == none && e.home.Size > 0 { // it may stay for good
-		b, ok = a.real.Place(r, e.home.Addr, e.home.Size)
+	if twin == none && home.Size > 0 { // it may stay for good
+		b, ok = a.real.Place(r, home.Addr, home.Size)
 	}
 	if !ok {
 		if at, found := a.gap(n, life); found {
@@ -332,16 +344,11 @@ func (a *Allocator) keepShadow() bool {
 		if !ok {
 			return false
 		}
-		a.shadow, a.strays = c.fit, 0
-		at := map[device.Addr]alloc.Block{}
-		for _, b := range c.blocks {
-			at[b.Addr] = b
-		}
-		for _, i := range a.alive {
-			a.watch.of(i).home = at[a.watch.of(i).block.Addr]
-		}
-		for k := range a.elders {
-			a.elders[k].home = at[a.elders[k].block.Addr]
+		a.shadow, a.strays, a.shades = c.fit, 0, make([]shade, len(a.of))
+		k := 0
+		for b := range a.real.Blocks {
+			a.shades[b.Ref].block = c.blocks[k]
+			k++
 		}
 	}
 	a.real.Track()
@@ -372,24 +379,17 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 // freed records the free of a block.
 func (a *Allocator) freed(ref uint32) {
 	w := &a.watch
-	if i := a.of[ref]; i >= 0 {
-		e := w.of(i)
-		last := a.alive[len(a.alive)-1]
-		a.alive[e.index] = last
-		w.of(last).index = e.index
-		a.alive = a.alive[:len(a.alive)-1]
-		a.inside(e)
-		a.returned(elder{e.block, e.home})
-		w.free(i)
-	} else {
-		k := elderAt - i
-		a.returned(a.elders[k])
-		last := len(a.elders) - 1
-		a.of[a.elders[last].block.Ref] = i
-		a.elders[k] = a.elders[last]
-		a.elders = a.elders[:last]
-	}
+	i := a.of[ref]
 	a.of[ref] = none
+	if w.known(i) {
+		a.inside(w.of(i))
+	}
+	if a.shadow.Allocator != nil {
+		a.returned(a.shades[ref])
+	}
+	if w.known(i) {
+		w.free(i)
+	}
 	if a.tide.see(a.real.Stats().Active, w.next()-1) {
 		a.lowTide(w.next() - 1)
 	}
@@ -402,59 +402,36 @@ func (a *Allocator) inside(e *entry) {
 	}
 }
 
-// elderAt is the number in Allocator.of for the first elder. The others have the numbers below.
-const elderAt = none - 1
-
-// age makes a live block an elder.
-func (a *Allocator) age(e *entry) {
-	a.inside(e) // it is in no count any more
-	a.of[e.block.Ref] = elderAt - int32(len(a.elders))
-	a.elders = append(a.elders, elder{e.block, e.home})
-}
-
-// elder is a live block, and where it is in the shadow.
-type elder struct{ block, home alloc.Block }
-
-func (e elder) strays() bool { return e.home.Addr != e.block.Addr || e.home.Size != e.block.Size }
-
 // forget drops the older half of the memory.
 func (a *Allocator) forget() {
 	w := &a.watch
 	half := w.base + w.memory/2
-	kept := a.alive[:0]
-	for _, i := range a.alive {
-		e := w.of(i)
-		if i < half {
-			a.age(e)
-			continue
+	for i := w.base; i < half && a.plan.number != 0; i++ {
+		if e := w.of(i); e.death == none {
+			a.inside(e) // it is in no count any more
 		}
-		e.index = int32(len(kept))
-		kept = append(kept, i)
 	}
-	a.alive = kept
-	a.levels = append(a.levels[:0], a.levels[half-w.base:]...)
 	w.forget(half)
 }
 
 // restart forgets everything, before positions overflow.
 func (a *Allocator) restart() {
-	for _, i := range a.alive {
-		a.age(a.watch.of(i))
+	for ref, i := range a.of {
+		if i != none {
+			a.of[ref] = forgotten
+		}
 	}
-	a.alive, a.levels, a.plan, a.pending = a.alive[:0], a.levels[:0], plan{}, false
+	a.plan, a.pending = plan{}, false
 	a.watch = newWatch(a.cfg.Memory)
 	a.tryAt, a.slowAt, a.since, a.tide.lowAt = 0, 0, 0, 0
 }
 
 // returned frees a block in the shadow. The shadow ends when every live block is at home.
-func (a *Allocator) returned(e elder) {
-	if a.shadow.Allocator == nil {
-		return
+func (a *Allocator) returned(h shade) {
+	if h.block.Size > 0 {
+		_ = a.shadow.FreeRef(h.block) // live there
 	}
-	if e.home.Size > 0 {
-		_ = a.shadow.FreeRef(e.home) // live there
-	}
-	if e.strays() {
+	if h.stray {
 		a.strays--
 	}
 	if a.strays == 0 && a.plan.number == 0 {
@@ -464,7 +441,7 @@ func (a *Allocator) returned(e elder) {
 
 // leave ends plan and shadow.
 func (a *Allocator) leave() {
-	a.plan, a.shadow, a.strays = plan{}, bestfit.Placer{}, 0
+	a.plan, a.shadow, a.strays, a.shades = plan{}, bestfit.Placer{}, 0, nil
 	a.real.Untrack()
 }
 
@@ -482,15 +459,8 @@ func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to allo
 	return a.View.Compact(may, func(from, to alloc.Block) {
 		a.leave()
 		i := a.of[from.Ref]
-		for int(to.Ref) >= len(a.of) {
-			a.of = append(a.of, none)
-		}
-		a.of[from.Ref], a.of[to.Ref] = none, i
-		if i >= 0 {
-			a.watch.of(i).block = to
-		} else {
-			a.elders[elderAt-i].block = to
-		}
+		a.of[from.Ref] = none
+		a.name(to.Ref, i)
 		moved(from, to)
 	})
 }

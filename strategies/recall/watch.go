@@ -3,7 +3,6 @@ package recall
 import (
 	"math/bits"
 
-	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -28,10 +27,13 @@ const (
 	recentLen    = 128  // allocations in which deviations are counted
 )
 
-const none int32 = -1
+const (
+	none      int32 = -1
+	forgotten int32 = -2
+)
 
-// entry is a remembered allocation. Positions of entries are counted from the first allocation of
-// the allocator; those below watch.base are forgotten.
+// entry is a remembered allocation, in a line of the cache. Positions of entries are counted from
+// the first allocation of the allocator; those below watch.base are forgotten.
 type entry struct {
 	size  device.Size // rounded
 	token uint32      // hash of the frees since the allocation before it, and of the order of their sizes
@@ -44,20 +46,23 @@ type entry struct {
 	room  device.Size // bytes planned there
 	plan  int32       // the plan, or none
 	apart int32       // the plan outside of which it was placed, or none
-	block alloc.Block // while live
-	home  alloc.Block // in the shadow, while live; without a size if it has no home
-	index int32       // in Allocator.alive, while live
+	live  device.Size // live bytes then
 }
+
+// partLen is the number of entries that get memory at a time, a power of two.
+const partLen = 256
 
 // watch remembers the sequence of allocations and finds the place in it that the present repeats.
 // The place is a pointer into the past that moves on with each allocation.
 type watch struct {
-	entries []entry
-	base    int32 // position of the first entry
-	memory  int32
-	eras    eras
+	parts  []*[partLen]entry // a ring
+	mask   int32             // its length, less one
+	base   int32             // position of the first entry
+	end    int32             // of the next one
+	memory int32
+	eras   eras
 
-	contexts []int32 // by hash: the last entry with the context
+	contexts []int32 // by hash: the position after the last entry with the context, or 0
 	context  uint64  // hash of the last tokens,
 	busy     int32   // and how many of them have frees
 	token    uint32  // of the next allocation, so far
@@ -78,21 +83,27 @@ type watch struct {
 
 func newWatch(memory int) watch {
 	w := watch{
-		memory: int32(memory), contexts: make([]int32, 1<<bits.Len(uint(memory))), at: none, lostAt: none,
-		looked: -searchEvery,
-	}
-	for i := range w.contexts {
-		w.contexts[i] = none
+		memory: int32(memory), mask: 1<<bits.Len(uint(memory-1)/partLen) - 1,
+		contexts: make([]int32, 1<<bits.Len(uint(memory))), at: none, lostAt: none, looked: -searchEvery,
 	}
 	w.eras = newEras()
 	return w
 }
 
 // next is the position of the next allocation.
-func (w *watch) next() int32 { return w.base + int32(len(w.entries)) }
+func (w *watch) next() int32 { return w.end }
 
 // of returns the entry at a position that is not forgotten.
-func (w *watch) of(i int32) *entry { return &w.entries[i-w.base] }
+func (w *watch) of(i int32) *entry { return &w.parts[i/partLen&w.mask][i%partLen] }
+
+// add returns the entry of the next allocation.
+func (w *watch) add() *entry {
+	if int(w.end/partLen) == len(w.parts) && len(w.parts) <= int(w.mask) {
+		w.parts = append(w.parts, new([partLen]entry))
+	}
+	w.end++
+	return w.of(w.end - 1)
+}
 
 // known reports whether a position is remembered.
 func (w *watch) known(i int32) bool { return i >= w.base }
@@ -145,9 +156,9 @@ func (w *watch) step(n device.Size) int32 {
 	}
 	if w.busy += int32(count(e.freed)); w.busy >= contextFrees {
 		at := &w.contexts[(w.context^w.context>>29)&uint64(len(w.contexts)-1)]
-		e.same, *at = *at, i
+		e.same, *at = *at-1, i+1
 	}
-	w.entries = append(w.entries, e)
+	*w.add() = e
 
 	twin := w.follow(i)
 	odd := twin == none
@@ -169,11 +180,10 @@ func (w *watch) step(n device.Size) int32 {
 }
 
 // full reports whether the next allocation finds no room.
-func (w *watch) full() bool { return len(w.entries) >= int(w.memory) }
+func (w *watch) full() bool { return w.end-w.base >= w.memory }
 
 // forget drops the entries before a position.
 func (w *watch) forget(from int32) {
-	w.entries = append(w.entries[:0], w.entries[from-w.base:]...)
 	w.base = from
 	if w.at < w.base {
 		w.lose()
