@@ -64,6 +64,12 @@ func (p Placer) Drop(at device.Addr) (ref uint32, err error) {
 	return h, err
 }
 
+// Active returns the live bytes.
+func (p Placer) Active() device.Size { return p.core.Stats.Active }
+
+// Live returns the number of live blocks.
+func (p Placer) Live() int { return p.core.Stats.Live }
+
 // Blocks yields the live blocks in the order of Walk, each with its reference.
 func (p Placer) Blocks(yield func(alloc.Block) bool) { p.core.Blocks(yield) }
 

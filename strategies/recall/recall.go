@@ -154,7 +154,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !ok {
 		a.loose = max(a.loose, a.end(b))
 	}
-	if a.tide.see(a.real.Stats().Active, i) {
+	if a.tide.see(a.real.Active(), i) {
 		a.lowTide(i)
 	}
 	a.consider(i)
@@ -179,7 +179,7 @@ func (a *Allocator) refused(i int32, at alloc.Block) {
 	e := a.watch.of(i)
 	a.inside(e)
 	a.watch.free(i)
-	e.live = a.real.Stats().Active
+	e.live = a.real.Active()
 }
 
 // end returns the offset at which a block ends.
@@ -187,14 +187,14 @@ func (a *Allocator) end(b alloc.Block) device.Size { return b.Addr.Sub(a.start) 
 
 // granted records a block, and where it is in the shadow.
 func (a *Allocator) granted(i int32, b, at alloc.Block) {
-	if a.shadow.Allocator == nil && a.real.Stats().Live == 1 { // the region may be a new one
+	if a.shadow.Allocator == nil && a.real.Live() == 1 { // the region may be a new one
 		for c := range a.real.Walk {
 			a.start = c.Region
 			break
 		}
 	}
 	e := a.watch.of(i)
-	e.live = a.real.Stats().Active
+	e.live = a.real.Active()
 	a.name(b.Ref, i)
 	a.credit = min(a.credit+stepsEach, mostSteps)
 	end := a.end(b)
@@ -390,7 +390,7 @@ func (a *Allocator) freed(ref uint32) {
 	if w.known(i) {
 		w.free(i)
 	}
-	if a.tide.see(a.real.Stats().Active, w.next()-1) {
+	if a.tide.see(a.real.Active(), w.next()-1) {
 		a.lowTide(w.next() - 1)
 	}
 }

@@ -25,6 +25,7 @@ const (
 	nearLoss     = 1024 // bonus of a match near the place that was lost
 	mostOdd      = 32   // recent deviations after which the place is lost
 	recentLen    = 128  // allocations in which deviations are counted
+	listEvery    = 64   // allocations that enter the table of contexts together, which hides its latency
 )
 
 const (
@@ -40,7 +41,7 @@ type entry struct {
 	freed bool        // the token has frees
 	death int32       // position of the next allocation after the free; none while live
 	twin  int32       // the entry that it repeats, or none
-	same  int32       // the last entry before with the same context, or none
+	same  int32       // the last entry before with the same context, or none; until listed its place in contexts
 	era   int32       // see eras
 	place device.Size // planned offset for the entry that repeats it
 	room  device.Size // bytes planned there
@@ -63,6 +64,7 @@ type watch struct {
 	eras   eras
 
 	contexts []int32 // by hash: the position after the last entry with the context, or 0
+	listed   int32   // the entries before it are in contexts
 	context  uint64  // hash of the last tokens,
 	busy     int32   // and how many of them have frees
 	token    uint32  // of the next allocation, so far
@@ -136,7 +138,8 @@ var contextOut = func() uint64 {
 // step notes an allocation of n bytes and returns the entry that it repeats, or none.
 func (w *watch) step(n device.Size) int32 {
 	i := w.next()
-	e := entry{
+	e := w.add()
+	*e = entry{
 		size: n, token: w.token, freed: w.frees > 0, death: none, twin: none, same: none, era: w.eras.now, plan: none,
 		apart: none,
 	}
@@ -155,10 +158,11 @@ func (w *watch) step(n device.Size) int32 {
 		w.busy -= int32(count(w.of(i - contextLen).freed))
 	}
 	if w.busy += int32(count(e.freed)); w.busy >= contextFrees {
-		at := &w.contexts[(w.context^w.context>>29)&uint64(len(w.contexts)-1)]
-		e.same, *at = *at-1, i+1
+		e.same = int32((w.context ^ w.context>>29) & uint64(len(w.contexts)-1))
 	}
-	*w.add() = e
+	if i%listEvery == 0 {
+		w.list()
+	}
 
 	twin := w.follow(i)
 	odd := twin == none
@@ -177,6 +181,16 @@ func (w *watch) step(n device.Size) int32 {
 		}
 	}
 	return twin
+}
+
+// list enters the last allocations into contexts.
+func (w *watch) list() {
+	for ; w.listed < w.end; w.listed++ {
+		if e := w.of(w.listed); e.same != none {
+			at := &w.contexts[e.same]
+			e.same, *at = *at-1, w.listed+1
+		}
+	}
 }
 
 // full reports whether the next allocation finds no room.
@@ -315,6 +329,7 @@ func (w *watch) search(i int32) int32 {
 		n, _ := w.match(i, w.at)
 		most = max(n, w.matched)
 	}
+	w.list()
 	y := w.of(i).same
 	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
 		if y == w.at || y >= w.low || i-y < w.least {
