@@ -223,13 +223,18 @@ func (w *watch) deviations() int {
 	return n
 }
 
-// agree compares an allocation with an entry that it may repeat: the size with the prediction of
-// the era, and the token.
-func (w *watch) agree(x, i int32) (size, token bool, how certainty) {
+// alike compares the tokens of an allocation and of an entry that it may repeat.
+func (w *watch) alike(x, i int32) bool {
 	e, b := w.of(x), w.of(i)
+	return e.token == b.token && e.freed == b.freed
+}
+
+// fits compares the size of an allocation with the prediction of the era for an entry that it may
+// repeat.
+func (w *watch) fits(x, i int32) (bool, certainty) {
+	n := w.of(i).size
 	want, how := w.eras.expect(w, x)
-	return want == b.size || (how == byRatio || how == byPower) && near(want, b.size),
-		e.token == b.token && e.freed == b.freed, how
+	return want == n || (how == byRatio || how == byPower) && near(want, n), how
 }
 
 // follow moves the pointer on to the entry that an allocation repeats, and returns it or none.
@@ -238,12 +243,16 @@ func (w *watch) follow(i int32) int32 {
 		return none
 	}
 	x := w.at + 1
-	size, token, how := w.agree(x, i)
+	size, how := w.fits(x, i)
+	token := w.alike(x, i)
 	if size || token && (w.of(i).freed || how != exactly) {
 		return w.take(x, i)
 	}
 	for y := x + 1; y < min(i, x+lookAhead); y++ {
-		if s, t, _ := w.agree(y, i); s && t {
+		if !w.alike(y, i) {
+			continue
+		}
+		if ok, _ := w.fits(y, i); ok {
 			return w.take(y, i)
 		}
 	}
@@ -288,9 +297,12 @@ func (w *watch) resume(i int32) int32 {
 			continue
 		}
 		score := 0
-		for k := int32(0); k < windowLen && score+2*int(windowLen-k) > most; k++ {
-			s, t, _ := w.agree(x-k, i-k)
-			score += count(s) + count(t)
+		for k := range int32(windowLen) {
+			score += count(w.alike(x-k, i-k))
+		}
+		for k := int32(0); k < windowLen && score+int(windowLen-k) > most; k++ { // this takes longer
+			ok, _ := w.fits(x-k, i-k)
+			score += count(ok)
 		}
 		if score > most {
 			best, most = x, score
@@ -300,7 +312,7 @@ func (w *watch) resume(i int32) int32 {
 		return none
 	}
 	for k := int32(windowLen - 1); k > 0; k-- {
-		if s, _, _ := w.agree(best-k, i-k); s && w.of(i-k).twin == none {
+		if ok, _ := w.fits(best-k, i-k); ok && w.of(i-k).twin == none {
 			w.link(i-k, best-k)
 		}
 	}
