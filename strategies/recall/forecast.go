@@ -56,6 +56,9 @@ func (a *Allocator) expect(f *forecast) bool {
 	if f.period < leastPeriod || !a.periodic(f) || !a.dies(f) {
 		return false
 	}
+	most := a.real.Live() + int(f.period)
+	f.buffers, f.offsets = make([]packing.Buffer, 0, most), make([]device.Size, 0, most)
+	f.list, f.twins = make([]int32, 0, f.period), make([]int32, 0, f.period)
 	change := make([]int64, f.period+3) // of the live bytes
 	doubt := make([]int64, f.period+3)  // of the bytes of unknown size
 	a.addLive(f, change)

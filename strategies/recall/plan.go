@@ -39,7 +39,8 @@ type plan struct {
 // the fallback's marks at the time.
 func (a *Allocator) prepare(f *forecast) (p plan, ok bool) {
 	marks, high, ok := a.rehearse(f)
-	if !ok || high <= a.top+f.peak/needShare {
+	gain := f.peak / gainShare
+	if !ok || high <= a.top+f.peak/needShare || f.peak > a.top && f.peak+gain > high { // no packing is below the peak
 		return p, false
 	}
 	problem, err := packing.New(f.buffers)
@@ -58,7 +59,7 @@ func (a *Allocator) prepare(f *forecast) (p plan, ok bool) {
 			out += n
 		}
 	}
-	if out > f.peak/outShare || height > a.top && height+f.peak/gainShare > high {
+	if out > f.peak/outShare || height > a.top && height+gain > high {
 		return p, false
 	}
 	p.end, p.era, p.twins = f.end, a.watch.eras.now, f.twins
