@@ -182,23 +182,23 @@ func (r ratios) power(of ratios) (p int, ok bool) {
 	return p, ok
 }
 
-// note learns from an allocation that repeats an entry.
-func (e *eras) note(w *watch, i, x int32) {
+// note learns from an allocation that repeats an entry, and returns the size that was expected.
+func (e *eras) note(w *watch, i, x int32) (want device.Size, how certainty) {
 	b := w.of(i)
 	n, old := b.size, w.of(x).size
-	want, how := e.expect(w, x)
+	want, how = e.expect(w, x)
 	h := historyOf(w, x)
 	if how == exactly && want != n && n > fewBytes {
 		if s, ok := e.sizes[h]; ok && i-s.at < (i-x)/8 {
 			s.many = true
 			e.sizes[h] = s
 			b.era = e.now
-			return
+			return want, how
 		}
 		if i-e.struck > oneStrike || e.striker == old {
 			e.struck, e.striker = i, old
 			b.era = none
-			return
+			return want, how
 		}
 		e.begin()
 	}
@@ -214,8 +214,11 @@ func (e *eras) note(w *watch, i, x int32) {
 	r := h.ratios()
 	ratio := float64(n) / float64(old)
 	s, ok := e.classes[r]
-	e.classes[r] = share{ratio: ratio, many: ok && (s.many || math.Abs(s.ratio-ratio) > s.ratio/200)}
+	if now := (share{ratio, ok && (s.many || math.Abs(s.ratio-ratio) > s.ratio/200)}); !ok || now != s {
+		e.classes[r] = now
+	}
 	if r[0] != 0 && (r[0] < 980 || r[0] > 1020) && n > e.largest {
 		e.driver, e.by, e.largest = r, ratio, n
 	}
+	return want, how
 }

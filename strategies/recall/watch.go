@@ -167,9 +167,8 @@ func (w *watch) step(n device.Size) int32 {
 	twin := w.follow(i)
 	odd := twin == none
 	if twin != none {
-		want, how := w.eras.expect(w, twin)
+		want, how := w.link(i, twin)
 		odd = how == exactly && want != n || (how == byRatio || how == byPower) && !near(want, n)
-		w.link(i, twin)
 	}
 	w.count(i, odd)
 	if odd && w.matched >= recentLen && w.deviations() > mostOdd {
@@ -392,8 +391,8 @@ func (w *watch) match(a, b int32) (n, info int32) {
 	return n, info
 }
 
-// link notes that an allocation repeats an entry.
-func (w *watch) link(i, x int32) {
+// link notes that an allocation repeats an entry, and returns the size that was expected.
+func (w *watch) link(i, x int32) (device.Size, certainty) {
 	w.of(i).twin = x
-	w.eras.note(w, i, x)
+	return w.eras.note(w, i, x)
 }
