@@ -93,7 +93,7 @@ func (a *Allocator) checkShadow() error {
 	for b := range a.real.Blocks {
 		h := a.shades[b.Ref]
 		strays += count(h.block.Addr != b.Addr || h.block.Size != b.Size)
-		if i := a.of[b.Ref]; a.watch.known(i) && a.plan.number != 0 && a.watch.of(i).apart == a.plan.number {
+		if i := a.of[b.Ref]; a.watch.known(i) && a.plan.number != 0 && a.watch.plan(i).apart == a.plan.number {
 			outside += a.watch.of(i).size
 		}
 		if h.block.Size == 0 {
@@ -123,6 +123,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 	w := &a.watch
 	n := a.View.MetadataBytes() + index.BytesOf(a.of) + index.BytesOf(a.shades) + index.BytesOf(w.contexts) +
 		index.BytesOf(w.parts) + device.Size(len(w.parts))*device.Size(reflect.TypeFor[[partLen]entry]().Size()) +
+		index.BytesOf(w.planned) + device.Size(len(w.planned))*device.Size(reflect.TypeFor[[partLen]planned]().Size()) +
 		mapBytes(w.eras.sizes, w.eras.widest[0]) + mapBytes(w.eras.classes, w.eras.widest[1]) +
 		mapBytes(w.eras.long, w.eras.widest[2])
 	if a.shadow.Allocator != nil {

@@ -228,8 +228,9 @@ func (m mirror) Release(device.Addr) error { return nil }
 func (a *Allocator) follow(p plan) {
 	a.plans++
 	p.number = a.plans
+	a.watch.makeRoom()
 	for k, x := range p.twins {
-		e := a.watch.of(x)
+		e := a.watch.plan(x)
 		e.place, e.room, e.plan = p.offsets[k], p.rooms[k], p.number
 	}
 	p.twins, p.offsets, p.rooms = nil, nil, nil
@@ -247,7 +248,7 @@ func (a *Allocator) gap(n device.Size, life int32) (device.Size, bool) {
 		now := w.next() - 1
 		first := w.at + now - w.from + 1
 		for x := first; x < min(first+life-1, now); x++ {
-			if e := w.of(x); e.plan == a.plan.number {
+			if e := w.plan(x); e.plan == a.plan.number {
 				spans = append(spans, span{e.place, e.place + e.room})
 			}
 		}

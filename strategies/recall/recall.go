@@ -176,10 +176,9 @@ func (a *Allocator) refused(i int32, at alloc.Block) {
 	if at.Size > 0 {
 		_ = a.shadow.FreeRef(at) // granted just now
 	}
-	e := a.watch.of(i)
-	a.inside(e)
+	a.inside(i)
 	a.watch.free(i)
-	e.live = a.real.Active()
+	a.watch.of(i).live = a.real.Active()
 }
 
 // end returns the offset at which a block ends.
@@ -193,13 +192,12 @@ func (a *Allocator) granted(i int32, b, at alloc.Block) {
 			break
 		}
 	}
-	e := a.watch.of(i)
-	e.live = a.real.Active()
+	a.watch.of(i).live = a.real.Active()
 	a.name(b.Ref, i)
 	a.credit = min(a.credit+stepsEach, mostSteps)
 	end := a.end(b)
 	if a.plan.number != 0 {
-		a.keep(e, b)
+		a.keep(i, b)
 	}
 	a.top = max(a.top, end)
 	if a.shadow.Allocator == nil {
@@ -232,11 +230,12 @@ type shade struct {
 
 // keep notes the place of a block for the next period. If it had more room in the last one, this
 // stays, so that a period of smaller shapes does not change the plan.
-func (a *Allocator) keep(e *entry, b alloc.Block) {
-	e.place, e.room, e.plan = b.Addr.Sub(a.start), b.Size, a.plan.number
-	if e.twin != none && a.watch.known(e.twin) {
-		if t := a.watch.of(e.twin); t.plan == e.plan && t.place == e.place {
-			e.room = max(e.room, t.room)
+func (a *Allocator) keep(i int32, b alloc.Block) {
+	p := a.watch.plan(i)
+	p.place, p.room, p.plan = b.Addr.Sub(a.start), b.Size, a.plan.number
+	if twin := a.watch.of(i).twin; twin != none && a.watch.known(twin) {
+		if t := a.watch.plan(twin); t.plan == p.plan && t.place == p.place {
+			p.room = max(p.room, t.room)
 		}
 	}
 }
@@ -244,9 +243,9 @@ func (a *Allocator) keep(e *entry, b alloc.Block) {
 // place grants a block where the plan or the shadow has it, and reports whether it did.
 func (a *Allocator) place(r *alloc.Request, i, twin int32, n device.Size, home alloc.Block) (alloc.Block, bool) {
 	if a.plan.number != 0 {
-		recalled := twin != none && a.watch.of(twin).plan == a.plan.number
+		recalled := twin != none && a.watch.plan(twin).plan == a.plan.number
 		if recalled {
-			if at := a.watch.of(twin).place; at+n <= max(a.top, a.guarded(a.mark)) {
+			if at := a.watch.plan(twin).place; at+n <= max(a.top, a.guarded(a.mark)) {
 				if b, ok := a.real.Place(r, a.start.Add(at), n); ok {
 					a.stats.Planned++
 					return b, true
@@ -272,7 +271,7 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size, h
 	} else {
 		life = min(life, a.watch.of(twin).death-twin)
 	}
-	a.watch.of(i).apart = a.plan.number
+	a.watch.plan(i).apart = a.plan.number
 	a.plan.apart += n
 	b, ok := alloc.Block{}, false
 	if twin == none && home.Size > 0 { // it may stay for good
@@ -382,7 +381,7 @@ func (a *Allocator) freed(ref uint32) {
 	i := a.of[ref]
 	a.of[ref] = none
 	if w.known(i) {
-		a.inside(w.of(i))
+		a.inside(i)
 	}
 	if a.shadow.Allocator != nil {
 		a.returned(a.shades[ref])
@@ -396,9 +395,9 @@ func (a *Allocator) freed(ref uint32) {
 }
 
 // inside subtracts a block that is no longer live from those outside of the plan, if it was.
-func (a *Allocator) inside(e *entry) {
-	if a.plan.number != 0 && e.apart == a.plan.number {
-		a.plan.apart -= min(e.size, a.plan.apart)
+func (a *Allocator) inside(i int32) {
+	if a.plan.number != 0 && a.watch.plan(i).apart == a.plan.number {
+		a.plan.apart -= min(a.watch.of(i).size, a.plan.apart)
 	}
 }
 
@@ -407,8 +406,8 @@ func (a *Allocator) forget() {
 	w := &a.watch
 	half := w.base + w.memory/2
 	for i := w.base; i < half && a.plan.number != 0; i++ {
-		if e := w.of(i); e.death == none {
-			a.inside(e) // it is in no count any more
+		if w.of(i).death == none {
+			a.inside(i) // it is in no count any more
 		}
 	}
 	w.forget(half)
@@ -441,7 +440,7 @@ func (a *Allocator) returned(h shade) {
 
 // leave ends plan and shadow.
 func (a *Allocator) leave() {
-	a.plan, a.shadow, a.strays, a.shades = plan{}, bestfit.Placer{}, 0, nil
+	a.plan, a.shadow, a.strays, a.shades, a.watch.planned = plan{}, bestfit.Placer{}, 0, nil, nil
 	a.real.Untrack()
 }
 

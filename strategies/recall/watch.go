@@ -33,21 +33,25 @@ const (
 	forgotten int32 = -2
 )
 
-// entry is a remembered allocation, in a line of the cache. Positions of entries are counted from
-// the first allocation of the allocator; those below watch.base are forgotten.
+// entry is a remembered allocation. Positions of entries are counted from the first allocation of
+// the allocator; those below watch.base are forgotten.
 type entry struct {
 	size  device.Size // rounded
+	live  device.Size // live bytes then
 	token uint32      // hash of the frees since the allocation before it, and of the order of their sizes
-	freed bool        // the token has frees
 	death int32       // position of the next allocation after the free; none while live
 	twin  int32       // the entry that it repeats, or none
 	same  int32       // the last entry before with the same context, or none; until listed its place in contexts
 	era   int32       // see eras
-	place device.Size // planned offset for the entry that repeats it
-	room  device.Size // bytes planned there
-	plan  int32       // the plan, or none
-	apart int32       // the plan outside of which it was placed, or none
-	live  device.Size // live bytes then
+	freed bool        // the token has frees
+}
+
+// planned is what a plan says of an entry.
+type planned struct {
+	place device.Size // offset for the entry that repeats it
+	room  device.Size // bytes there
+	plan  int32       // the plan, or 0
+	apart int32       // the plan outside of which it was placed, or 0
 }
 
 // partLen is the number of entries that get memory at a time, a power of two.
@@ -56,12 +60,13 @@ const partLen = 256
 // watch remembers the sequence of allocations and finds the place in it that the present repeats.
 // The place is a pointer into the past that moves on with each allocation.
 type watch struct {
-	parts  []*[partLen]entry // a ring
-	mask   int32             // its length, less one
-	base   int32             // position of the first entry
-	end    int32             // of the next one
-	memory int32
-	eras   eras
+	parts   []*[partLen]entry   // a ring
+	planned []*[partLen]planned // parallel to parts; nil if there is no plan
+	mask    int32               // the length of the ring, less one
+	base    int32               // position of the first entry
+	end     int32               // of the next one
+	memory  int32
+	eras    eras
 
 	contexts []int32 // by hash: the position after the last entry with the context, or 0
 	listed   int32   // the entries before it are in contexts
@@ -98,13 +103,27 @@ func (w *watch) next() int32 { return w.end }
 // of returns the entry at a position that is not forgotten.
 func (w *watch) of(i int32) *entry { return &w.parts[i/partLen&w.mask][i%partLen] }
 
+// plan returns what the plan says of an entry. There must be one.
+func (w *watch) plan(i int32) *planned { return &w.planned[i/partLen&w.mask][i%partLen] }
+
 // add returns the entry of the next allocation.
 func (w *watch) add() *entry {
 	if int(w.end/partLen) == len(w.parts) && len(w.parts) <= int(w.mask) {
 		w.parts = append(w.parts, new([partLen]entry))
 	}
 	w.end++
+	if w.planned != nil {
+		w.makeRoom()
+		*w.plan(w.end - 1) = planned{}
+	}
 	return w.of(w.end - 1)
+}
+
+// makeRoom makes room for a plan.
+func (w *watch) makeRoom() {
+	for len(w.planned) < len(w.parts) {
+		w.planned = append(w.planned, new([partLen]planned))
+	}
 }
 
 // known reports whether a position is remembered.
@@ -140,8 +159,7 @@ func (w *watch) step(n device.Size) int32 {
 	i := w.next()
 	e := w.add()
 	*e = entry{
-		size: n, token: w.token, freed: w.frees > 0, death: none, twin: none, same: none, era: w.eras.now, plan: none,
-		apart: none,
+		size: n, token: w.token, freed: w.frees > 0, death: none, twin: none, same: none, era: w.eras.now,
 	}
 	if i > w.base {
 		switch last := w.of(i - 1).size; {
@@ -222,11 +240,8 @@ func (w *watch) deviations() int {
 	return n
 }
 
-// alike compares the tokens of an allocation and of an entry that it may repeat.
-func (w *watch) alike(x, i int32) bool {
-	e, b := w.of(x), w.of(i)
-	return e.token == b.token && e.freed == b.freed
-}
+// alike compares tokens.
+func (e *entry) alike(b *entry) bool { return e.token == b.token && e.freed == b.freed }
 
 // fits compares the size of an allocation with the prediction of the era for an entry that it may
 // repeat.
@@ -243,12 +258,13 @@ func (w *watch) follow(i int32) int32 {
 	}
 	x := w.at + 1
 	size, how := w.fits(x, i)
-	token := w.alike(x, i)
-	if size || token && (w.of(i).freed || how != exactly) {
+	b := w.of(i)
+	token := w.of(x).alike(b)
+	if size || token && (b.freed || how != exactly) {
 		return w.take(x, i)
 	}
 	for y := x + 1; y < min(i, x+lookAhead); y++ {
-		if !w.alike(y, i) {
+		if !w.of(y).alike(b) {
 			continue
 		}
 		if ok, _ := w.fits(y, i); ok {
@@ -286,6 +302,10 @@ func (w *watch) lose() {
 // resume finds where the sequence goes on after a deviation: the nearest place around the expected
 // one at which the last allocations agree. It returns it, or none.
 func (w *watch) resume(i int32) int32 {
+	var last [windowLen]*entry
+	for k := range last {
+		last[k] = w.of(i - int32(k))
+	}
 	best, most, want := none, windowScore-1, w.at+i-w.from
 	for d := range 2 * (windowReach + w.missed) {
 		x := want + (d+1)/2
@@ -296,8 +316,8 @@ func (w *watch) resume(i int32) int32 {
 			continue
 		}
 		score := 0
-		for k := range int32(windowLen) {
-			score += count(w.alike(x-k, i-k))
+		for k, b := range last {
+			score += count(w.of(x - int32(k)).alike(b))
 		}
 		for k := int32(0); k < windowLen && score+int(windowLen-k) > most; k++ { // this takes longer
 			ok, _ := w.fits(x-k, i-k)
@@ -335,12 +355,15 @@ func (w *watch) due(i int32) bool {
 // the present one. It returns the entry that the allocation repeats by it, or none.
 func (w *watch) search(i int32) int32 {
 	w.looked = i
+	if w.of(i).same == none {
+		return none
+	}
+	w.list()
 	best, most := none, int32(0)
 	if w.at != none && w.from == i {
 		n, _ := w.match(i, w.at)
 		most = max(n, w.matched)
 	}
-	w.list()
 	y := w.of(i).same
 	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
 		if y == w.at || y >= w.low || i-y < w.least {
