@@ -41,6 +41,7 @@ type pageWatch struct {
 	extremes  []extreme
 	byContext []int32 // last allocation of a context, plus one; by its low bits
 	byLevel   []int32 // likewise of a level
+	listed    int     // allocations of the log that are in byContext
 	count     uint32  // allocations so far; the log has the last ones
 	rolling   uint32  // context of the last allocation
 	token     uint32  // frees since the last allocation
@@ -110,9 +111,11 @@ func (w *pageWatch) allocate(n, live device.Size) int {
 	if 2*i >= len(w.byLevel) {
 		w.rebuild()
 	}
-	level := w.find(i)
+	if i%listEvery == 0 {
+		w.list()
+	}
 	x := w.follow(i)
-	if x == lost && level != lost {
+	if level := w.enter(i, x == lost); level != lost {
 		x = w.jump(i, level, w.length(i, level))
 	}
 	if (x == lost || w.matched < 2*trusted) && w.count-w.searched >= searchAfter {
@@ -148,29 +151,39 @@ func (w *pageWatch) granted(at device.Addr, window int32) {
 	p.at, p.window = at, window
 }
 
-// find makes allocation i the last one of its context and level, and returns the one of the level
-// before.
-func (w *pageWatch) find(i int) (level int) {
+// list makes the last allocations the last ones of their contexts.
+func (w *pageWatch) list() {
+	for ; w.listed < len(w.log); w.listed++ {
+		p := &w.log[w.listed]
+		c := &w.byContext[p.context&uint32(len(w.byContext)-1)]
+		if y := *c - 1; y >= 0 && w.log[y].context == p.context {
+			p.same = y
+		}
+		*c = int32(w.listed + 1)
+	}
+}
+
+// enter makes allocation i the last one of its level, and returns the one before if it is wanted.
+func (w *pageWatch) enter(i int, wanted bool) (before int) {
 	p := &w.log[i]
-	mask := uint32(len(w.byLevel) - 1)
-	c, l := &w.byContext[p.context&mask], &w.byLevel[p.level&mask]
-	if y := *c - 1; y >= 0 && w.log[y].context == p.context {
-		p.same = y
+	l := &w.byLevel[p.level&uint32(len(w.byLevel)-1)]
+	before = lost
+	if wanted {
+		before = int(*l) - 1
+		if before >= 0 && (w.log[before].size != p.size || w.log[before].live != p.live) {
+			before = lost
+		}
 	}
-	level = int(*l) - 1
-	if level >= 0 && (w.log[level].size != p.size || w.log[level].live != p.live) {
-		level = lost
-	}
-	*c, *l = int32(i+1), int32(i+1)
-	return level
+	*l = int32(i + 1)
+	return before
 }
 
 // rebuild doubles the tables. They have at least two rows for each allocation of the log.
 func (w *pageWatch) rebuild() {
 	n := 2 * len(w.byLevel)
-	w.byContext, w.byLevel = make([]int32, n), make([]int32, n)
+	w.byContext, w.byLevel, w.listed = make([]int32, n), make([]int32, n), 0
 	for i := range w.log[:len(w.log)-1] {
-		w.find(i)
+		w.enter(i, false)
 	}
 }
 
@@ -184,8 +197,9 @@ func (w *pageWatch) forget() {
 	}
 	clear(w.byContext)
 	clear(w.byLevel)
+	w.listed = 0
 	for i := range w.log {
-		w.find(i)
+		w.enter(i, false)
 	}
 	if w.counterpart -= half; w.counterpart < 0 {
 		w.counterpart, w.matched, w.missed = lost, 0, 0
@@ -243,6 +257,7 @@ func (w *pageWatch) length(i, x int) (n int) {
 // history of the counterpart.
 func (w *pageWatch) search(i int) int {
 	w.searched = w.count
+	w.list()
 	best, most := lost, 0
 	if w.counterpart != lost && w.missed == 0 {
 		most = w.length(i, w.counterpart)
