@@ -17,8 +17,14 @@ type timeTree struct {
 	leaves int // a power of two
 	whole  []ranges
 	spans  []ranges
-	steps  uint64    // ranges examined
-	meets  []*ranges // scratch of place
+	steps  uint64 // ranges examined
+	meets  []meet // scratch of place
+}
+
+// meet is ranges that a buffer must avoid, and how many of them are below its offset so far.
+type meet struct {
+	ranges
+	below int
 }
 
 func newTimeTree(sections int) *timeTree {
@@ -33,9 +39,9 @@ func (t *timeTree) place(s Span, size, align device.Size) device.Size {
 	t.gather(1, 0, int32(t.leaves), s)
 	var at device.Size
 	for agreed := 0; agreed < len(t.meets); {
-		for _, r := range t.meets {
+		for k := range t.meets {
 			t.steps++
-			next := r.fit(at, size, align, &t.steps)
+			next := t.meets[k].fit(at, size, align, &t.steps)
 			if next != at {
 				at, agreed = next, 0
 			}
@@ -53,7 +59,7 @@ func (t *timeTree) place(s Span, size, align device.Size) device.Size {
 func (t *timeTree) gather(n int, lo, hi int32, s Span) {
 	if s.First <= lo && hi <= s.Last {
 		if len(t.spans[n]) > 0 {
-			t.meets = append(t.meets, &t.spans[n])
+			t.meets = append(t.meets, meet{ranges: t.spans[n]})
 		}
 		return
 	}
@@ -61,7 +67,7 @@ func (t *timeTree) gather(n int, lo, hi int32, s Span) {
 		return // nothing below either
 	}
 	if len(t.whole[n]) > 0 {
-		t.meets = append(t.meets, &t.whole[n])
+		t.meets = append(t.meets, meet{ranges: t.whole[n]})
 	}
 	mid := (lo + hi) / 2
 	if s.First < mid {
@@ -96,9 +102,9 @@ type ranges []taken
 // taken is the bytes [from, to).
 type taken struct{ from, to device.Size }
 
-// after returns the index of the first range that ends at or after an offset.
-func (r ranges) after(at device.Size) int {
-	lo, hi := 0, len(r)
+// after returns the index of the first range from lo on that ends at or after an offset.
+func (r ranges) after(at device.Size, lo int) int {
+	hi := len(r)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
 		if r[mid].to < at {
@@ -111,13 +117,17 @@ func (r ranges) after(at device.Size) int {
 }
 
 // fit returns the lowest aligned offset from at on with size free bytes, and counts the ranges it
-// examined.
-func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
-	i := r.after(at + 1)
+// examined. The offsets of further calls must not be below at.
+func (m *meet) fit(at, size, align device.Size, steps *uint64) device.Size {
+	r, i := m.ranges, m.below
+	if i < len(r) && r[i].to <= at {
+		i = r.after(at+1, i+1)
+	}
 	first := i
 	for ; i < len(r) && r[i].from < at+size; i++ {
 		at = device.AlignUp(r[i].to, max(align, 1))
 	}
+	m.below = i
 	*steps += uint64(i - first)
 	return at
 }
@@ -125,7 +135,7 @@ func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
 // add adds a range and joins it with those it overlaps or touches.
 func (r *ranges) add(from, to device.Size) {
 	old := *r
-	i := old.after(from)
+	i := old.after(from, 0)
 	j := i
 	for ; j < len(old) && old[j].from <= to; j++ {
 		from, to = min(from, old[j].from), max(to, old[j].to)
