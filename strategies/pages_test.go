@@ -153,7 +153,7 @@ func mean(r *compare.Report, i, n int) float64 {
 
 // times3 returns a factor with three decimals, a dash for none.
 func times3(x float64) string {
-	if math.IsInf(x, 1) {
+	if math.IsInf(x, 1) || math.IsNaN(x) {
 		return "—"
 	}
 	return strconv.FormatFloat(x, 'f', 3, 64)
