@@ -114,7 +114,7 @@ func memoryOf(walk []alloc.Chunk, id alloc.PoolID) []span {
 	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State.Held() })
 }
 
-// mappedOf returns the addresses of a pool that have memory, be it shown at another mapping.
+// mappedOf returns the addresses of a pool that have memory, even if a walk shows it elsewhere.
 func mappedOf(walk []alloc.Chunk, id alloc.PoolID) []span {
 	return spans(walk, func(c alloc.Chunk) bool { return c.Pool == id && c.State != alloc.Unmapped })
 }

@@ -31,6 +31,9 @@ type tally struct {
 	on      string
 }
 
+// holds reports whether there are traces, and all meet the bar.
+func (t tally) holds() bool { return t.of > 0 && t.met == t.of }
+
 // figure is a figure of a trace. It is not a number if it does not apply to the trace.
 type figure func(c studyCase) float64
 
@@ -117,10 +120,10 @@ func (s *study) moreCalls(ours, rival string) figure {
 // slower is the time of a strategy as a multiple of the fallback's.
 func (s *study) slower(name string) figure {
 	return func(c studyCase) float64 {
-		if !c.timed() {
-			return math.NaN()
+		if n := s.of(name, c).percent; c.timed() && n > 0 {
+			return float64(n) / 100
 		}
-		return float64(s.of(name, c).percent) / 100
+		return math.NaN()
 	}
 }
 
@@ -181,22 +184,18 @@ func (s *study) answer() string {
 	plain, changed := s.duel(studySubject, studyFallback, unchanged), s.duel(studySubject, studyFallback, others)
 	of, bars, held := plain.of()+changed.of(), s.bars(), 0
 	for _, t := range bars {
-		if t.met == t.of {
+		if t.holds() {
 			held++
 		}
 	}
-	noise := spreadOf(s.perturbedBy(studyAll, studyRates[0]), s.against(studySubject, studyFallback))
-	return fmt.Sprintf("**A plan that finds its way back %s saves memory and %s costs memory: exact counts for these\n"+
-		"traces, weak evidence for others.** On unchanged traces `recall` needs less than `bestfit`, which it is\n"+
-		"without a plan, %v.\nOn perturbed and spliced traces it needs less %v.\n"+
+	return fmt.Sprintf("**Planning with re-synchronization after deviations %s saves memory and %s costs memory:\n"+
+		"exact counts for these traces, weak evidence for others.** On unchanged traces `recall` needs\n"+
+		"less than `bestfit`, which it is without a plan, %v.\nOn perturbed and spliced traces it needs less %v.\n"+
 		"`recall:pages` needs less than `stitch` %v,\nand on perturbed and spliced traces %v.\n"+
 		"Of the %d bars below they meet %d.\n\n"+
-		"The evidence is weak because the traces are few and the strategy was developed with them. Small changes\n"+
-		"show the influence of chance: if 0.1 %% of the requests change in each of four ways, `recall` needs %s\n"+
-		"to %s times as much as `bestfit`.\n",
+		"The evidence is weak because the traces are few and the strategy was developed with them.\n",
 		often(plain.less+changed.less, of), often(plain.more+changed.more, of), plain, changed,
-		s.duel(studyPaged, "stitch", unchanged), s.duel(studyPaged, "stitch", others), len(bars), held,
-		times3(noise.least), times3(noise.most))
+		s.duel(studyPaged, "stitch", unchanged), s.duel(studyPaged, "stitch", others), len(bars), held)
 }
 
 // overlaps returns a sentence about the strategies that granted overlapping blocks.

@@ -14,16 +14,19 @@
 // # Watch
 //
 // A pointer into the past moves on with each allocation: to the entry that the new one repeats. If
-// size and token differ, the next 16 entries are tried, which skips missing allocations. An
-// additional allocation leaves the pointer in place. After a second miss, the nearest place at
-// which the last 8 allocations agree is taken, or else the place is lost. Then, and while a match
-// is young, up to 64 earlier contexts are compared, and the longest match is followed.
+// size and token differ, the next 3 entries are tried, which skips missing allocations. An
+// additional allocation leaves the pointer in place. From the second miss in a row on, the place is
+// taken at which most of the last 8 allocations agree, up to 4 entries further for each miss. The
+// place is lost after up to 24 misses in a row, after fewer if it was found recently. After a miss,
+// without a place, and while a match is young, up to 64 earlier contexts are compared, and the
+// longest match is followed.
 //
 // # Tides and eras
 //
 // A period ends at a low tide of the live bytes: after a fall that is large in comparison with the
 // falls before it. An era is a stretch without a change of shapes. In a new era the first blocks
-// predict the others: sizes with the same history had the same ratio, or a power of it.
+// predict the others: sizes with the same history had the same ratio, or a power of it. A size is
+// predicted while at most a fifth of the blocks with its history contradict it.
 //
 // # Forecast
 //
@@ -36,8 +39,10 @@
 // The forecast runs through a copy of the fallback. If that stays within the used bytes, there is
 // no plan. Otherwise the blocks are packed by kit/packing around the live ones, in six orders of
 // ten rounds each, three of them with the lowest limits first; after a round the blocks that
-// exceed their limit move to the front. The plan is dropped if it does not save a percent of the
-// peak, or if more than a thirtieth of it exceeds the limits.
+// exceed their limit move to the front. The plan is dropped if more than a thirtieth of it exceeds
+// the limits, or if it saves too little: a percent of the peak, or six times the part of the last
+// period's allocations that deviated, not counting six of them. Each of the last seven plans that
+// were given up without a change of shapes adds as much, until a plan is kept to its end.
 //
 // A block whose twin has a place gets it, if the bytes are free and the guard permits it. Another
 // one gets the smallest hole that the plan does not use during the expected life, or a best fit. If

@@ -25,7 +25,9 @@ const (
 	oddLinks    = 64   // one changed allocation in this number is no change
 	oneStrike   = 32   // a single wrong size within this number of allocations is a resize
 	maxClasses  = 1 << 16
-	mostHalves  = 6 // exponents up to 3
+	mostHalves  = 6  // exponents up to 3
+	mostVotes   = 32 // that are counted
+	dissent     = 4  // part of the votes for a prediction that may be against it
 )
 
 func near(a, b device.Size) bool { return max(a, b)-min(a, b) <= b/nearShare }
@@ -41,14 +43,33 @@ type ratios [2]int32
 type seen struct {
 	size device.Size
 	at   int32
-	many bool // with different results
+	votes
 }
 
 // share is the ratio that followed a class in an era.
 type share struct {
 	ratio float64
-	many  bool
+	votes
 }
+
+// votes counts the allocations that agreed with a prediction, the first one of its history in the
+// era, and those that did not: one of another size does not refute what was right a few times.
+type votes struct{ yes, no uint8 }
+
+// add counts a vote. At the limit a vote for the prediction forgives one against it.
+func (v *votes) add(agrees bool) {
+	switch {
+	case !agrees:
+		v.no = min(v.no+1, mostVotes)
+	case v.yes < mostVotes:
+		v.yes++
+	case v.no > 0:
+		v.no--
+	}
+}
+
+// many reports whether there is no single result.
+func (v votes) many() bool { return v.no*dissent > v.yes }
 
 // eras predicts sizes. An era is a stretch of the run in which shapes do not change: a batch with a
 // longer sequence begins another one. Sizes change by few ratios, so that the first blocks of an
@@ -121,11 +142,11 @@ func (e *eras) expect(w *watch, x int32) (device.Size, certainty) {
 		return n, exactly
 	}
 	h := historyOf(w, x)
-	if s, ok := e.sizes[h]; ok && !s.many {
+	if s, ok := e.sizes[h]; ok && !s.many() {
 		return s.size, exactly
 	}
 	r := h.ratios()
-	if s, ok := e.classes[r]; ok && !s.many && r[0] != 0 {
+	if s, ok := e.classes[r]; ok && !s.many() && r[0] != 0 {
 		return scaled(n, s.ratio), byRatio
 	}
 	if e.largest > 0 && r[0] != 0 {
@@ -190,7 +211,7 @@ func (e *eras) note(w *watch, i, x int32) (want device.Size, how certainty) {
 	h := historyOf(w, x)
 	if how == exactly && want != n && n > fewBytes {
 		if s, ok := e.sizes[h]; ok && i-s.at < (i-x)/8 {
-			s.many = true
+			s.add(false)
 			e.sizes[h] = s
 			b.era = e.now
 			return want, how
@@ -210,12 +231,22 @@ func (e *eras) note(w *watch, i, x int32) (want device.Size, how certainty) {
 	if n != old && n > fewBytes {
 		e.changed++
 	}
-	e.sizes[h] = seen{size: n, at: i, many: e.sizes[h].many}
+	s := e.sizes[h]
+	if s.yes == 0 {
+		s.size = n
+	}
+	s.at = i
+	s.add(s.size == n)
+	e.sizes[h] = s
 	r := h.ratios()
 	ratio := float64(n) / float64(old)
-	s, ok := e.classes[r]
-	if now := (share{ratio, ok && (s.many || math.Abs(s.ratio-ratio) > s.ratio/200)}); !ok || now != s {
-		e.classes[r] = now
+	c := e.classes[r]
+	was := c
+	if c.yes == 0 {
+		c.ratio = ratio
+	}
+	if c.add(math.Abs(c.ratio-ratio) <= c.ratio/200); c != was {
+		e.classes[r] = c
 	}
 	if r[0] != 0 && (r[0] < 980 || r[0] > 1020) && n > e.largest {
 		e.driver, e.by, e.largest = r, ratio, n

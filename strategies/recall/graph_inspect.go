@@ -3,6 +3,7 @@ package recall
 import (
 	"cmp"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -94,11 +95,14 @@ func (g *graph) BlockAt(at device.Addr) (alloc.Chunk, error) {
 	return c, err
 }
 
+// poolBytes is the fixed size of a pool.
+var poolBytes = device.Size(reflect.TypeFor[pool]().Size() + reflect.TypeFor[pages]().Size())
+
 // MetadataBytes implements [power.Metered]. O(windows + handles).
 func (g *graph) MetadataBytes() device.Size {
 	n := index.BytesOf(g.pools) + index.BytesOf(g.redirections)
 	for _, p := range g.pools {
-		n += p.MetadataBytes()
+		n += p.MetadataBytes() + poolBytes
 	}
 	return n
 }

@@ -94,8 +94,8 @@ func TestGuard(t *testing.T) {
 }
 
 // TestRecovers runs an iteration that deviates between iterations that do not. The next iteration
-// returns to the period; in the two after it, over all models, at least an eighth as many blocks
-// have planned places as without the deviation.
+// returns to the period. In the two after it, over all models, at least a third as many blocks have
+// planned places as without the deviation, and an eighth after another model.
 func TestRecovers(t *testing.T) {
 	after := func(deviate func(random *rand.Rand, m, other *model) []call) (planned uint64) {
 		each(func(random *rand.Rand, m *model) {
@@ -121,7 +121,11 @@ func TestRecovers(t *testing.T) {
 		},
 	} {
 		n := after(deviate)
-		require.Greater(t, n, steady/8, name)
+		share := uint64(3)
+		if name == "another model" {
+			share = 8
+		}
+		require.Greater(t, n, steady/share, name)
 	}
 }
 

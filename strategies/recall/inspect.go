@@ -122,6 +122,7 @@ func (a *Allocator) checkShadow() error {
 func (a *Allocator) MetadataBytes() device.Size {
 	w := &a.watch
 	n := a.View.MetadataBytes() + index.BytesOf(a.of) + index.BytesOf(a.shades) + index.BytesOf(w.contexts) +
+		index.BytesOf(w.deviated) +
 		index.BytesOf(w.parts) + device.Size(len(w.parts))*device.Size(reflect.TypeFor[[partLen]entry]().Size()) +
 		index.BytesOf(w.planned) + device.Size(len(w.planned))*device.Size(reflect.TypeFor[[partLen]planned]().Size()) +
 		mapBytes(w.eras.sizes, w.eras.widest[0]) + mapBytes(w.eras.classes, w.eras.widest[1]) +

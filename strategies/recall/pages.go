@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"errors"
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
@@ -140,7 +141,7 @@ func (a *pages) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	if h == noChunk {
 		err := a.extend(r.Size, needOf(r.Size, r.Align))
-		if err != nil && a.front.reclaim != nil && a.front.reclaim(a) {
+		if err != nil && !errors.Is(err, regions.ErrTooMany) && a.front.reclaim != nil && a.front.reclaim(a) {
 			err = a.extend(r.Size, needOf(r.Size, r.Align))
 		}
 		if err != nil {

@@ -14,7 +14,7 @@ const (
 	youngPages     = 10  // pages of a handle while the program is young
 	settledPages   = 24  // and later
 	shareOfRequest = 64  // handles for a request have at least this part of it
-	shareOfHeld    = 16  // and at most this part of the bytes held
+	shareOfHeld    = 16  // and at most this part of the bytes held, by all pools
 	shareOfLimit   = 128 // and of the limit, because near it every page counts
 	shareAhead     = 32  // memory grows by at least this part, within the budget
 	slackOfBudget  = 333 // the budget exceeds the expected demand by this part

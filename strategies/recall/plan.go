@@ -13,14 +13,16 @@ import (
 
 // The parameters of planning.
 const (
-	rounds      = 10      // packings of each order
-	lateShare   = 10      // buffers later than this part of the latest go to the front
-	stepsEach   = 2048    // steps of packings for each allocation so far, which bounds the time of planning
-	mostSteps   = 1 << 27 // of one plan
-	targetShare = 200     // part of the peak by which a plan may exceed it
-	gainShare   = 100     // part of the peak that a plan must save
-	needShare   = 1000    // part of the peak by which the fallback must exceed the used bytes
-	outShare    = 30      // part of the peak that may find no place below the fallback's marks
+	rounds        = 10      // packings of each order
+	lateShare     = 10      // buffers later than this part of the latest go to the front
+	stepsEach     = 2048    // steps of packings for each allocation so far, which bounds the time of planning
+	mostSteps     = 1 << 27 // of one plan
+	targetShare   = 200     // part of the peak by which a plan may exceed it
+	gainShare     = 100     // part of the peak that a plan must save,
+	riskFactor    = 6       // or this many times the part of the last period's allocations that deviated,
+	fewDeviations = 6       // not counting these
+	mostDoubt     = 7       // plans given up that are counted
+	outShare      = 30      // part of the peak that may find no place below the fallback's marks
 )
 
 // plan is the places of a period. The following periods get them again, until shapes change.
@@ -34,13 +36,11 @@ type plan struct {
 	rooms   []device.Size
 }
 
-// prepare packs a forecast and returns the plan. It returns false if the fallback is expected to
-// stay within the used bytes, if the plan would save nothing, or if too much of it would lie above
-// the fallback's marks at the time.
+// prepare packs a forecast and returns the plan. It returns false if the plan would save too
+// little, or if too much of it would lie above the fallback's marks at the time.
 func (a *Allocator) prepare(f *forecast) (p plan, ok bool) {
 	marks, high, ok := a.rehearse(f)
-	gain := f.peak / gainShare
-	if !ok || high <= a.top+f.peak/needShare || f.peak > a.top && f.peak+gain > high { // no packing is below the peak
+	if !ok || max(f.peak, a.top)+a.leastGain(f) > high { // no packing is below the peak
 		return p, false
 	}
 	problem, err := packing.New(f.buffers)
@@ -59,7 +59,7 @@ func (a *Allocator) prepare(f *forecast) (p plan, ok bool) {
 			out += n
 		}
 	}
-	if out > f.peak/outShare || height > a.top && height+gain > high {
+	if out > f.peak/outShare || max(height, a.top)+a.leastGain(f) > high {
 		return p, false
 	}
 	p.end, p.era, p.twins = f.end, a.watch.eras.now, f.twins
@@ -68,6 +68,14 @@ func (a *Allocator) prepare(f *forecast) (p plan, ok bool) {
 		p.rooms = append(p.rooms, f.buffers[i].Size)
 	}
 	return p, true
+}
+
+// leastGain returns the bytes that a plan must save. It is more if the last period had deviations,
+// and for each plan given up, because blocks outside of a plan can cost more than the plan saves.
+func (a *Allocator) leastGain(f *forecast) device.Size {
+	deviations := max(0, a.watch.deviatedSince(a.watch.at)-fewDeviations)
+	risk := f.peak / device.Size(f.period) * device.Size(riskFactor*deviations)
+	return max(f.peak/gainShare, risk) * device.Size(1+a.doubt)
 }
 
 // guarded returns how far a planned place may reach if the fallback uses n bytes.

@@ -21,7 +21,7 @@ const (
 const (
 	steadyRun    = 24   // allocations without a deviation before a plan
 	steadyMatch  = 32   // allocations since the place was found
-	fewOdd       = 1    // recent deviations that are tolerated
+	fewOdd       = 12   // recent deviations that are tolerated
 	pace         = 8    // tries in a period
 	patience     = 16   // tries in vain, after which the periods between two tries double,
 	mostPatience = 6    // up to this often
@@ -62,6 +62,7 @@ type Allocator struct {
 	strays int            // live blocks that are elsewhere in the shadow
 	plan   plan           // the present one; its number is 0 without one
 	plans  int32
+	doubt  uint64 // plans given up without a change of shapes, since one was kept to its end
 	credit uint64 // steps that packings may take
 	period int32  // the last period that a forecast was made for, not a multiple of it
 
@@ -283,6 +284,7 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size, h
 		}
 	}
 	if a.plan.apart > a.tide.most/brokenShare {
+		a.doubt = min(a.doubt+uint64(count(a.plan.era == a.watch.eras.now)), mostDoubt)
 		a.plan = plan{}
 		a.stats.Broken++
 		a.pending, a.broken, a.wait, a.tryAt, a.since = true, true, brokenWait, i, i
@@ -293,6 +295,9 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size, h
 // lowTide asks for a plan.
 func (a *Allocator) lowTide(i int32) {
 	a.pending, a.broken, a.wait, a.tryAt, a.since = true, false, firstWait, i, i
+	if a.plan.number != 0 && i > a.plan.end {
+		a.doubt = 0
+	}
 	if w := &a.watch; a.tide.fell {
 		w.low = a.tide.lowAt
 		if w.at >= w.low {
@@ -422,7 +427,7 @@ func (a *Allocator) restart() {
 	}
 	a.plan, a.pending = plan{}, false
 	a.watch = newWatch(a.cfg.Memory)
-	a.tryAt, a.slowAt, a.since, a.tide.lowAt = 0, 0, 0, 0
+	a.tryAt, a.slowAt, a.since, a.tide.lowAt, a.doubt = 0, 0, 0, 0, 0
 }
 
 // returned frees a block in the shadow. The shadow ends when every live block is at home.

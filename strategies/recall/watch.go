@@ -2,6 +2,7 @@ package recall
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -12,11 +13,14 @@ const (
 	contextFrees = 1    // allocations of a context with frees before them; without, too many are alike
 	contextInfo  = 4    // changes in the longest match that make it worth following
 	youngAge     = 64   // frees of older blocks do not count, so that another state does no harm
-	lookAhead    = 16   // allocations that may be missing
+	lookAhead    = 4    // allocations that may be missing
 	windowLen    = 8    // allocations that show where the sequence goes on after a deviation
 	windowScore  = 12   // points out of two for each of them
-	windowReach  = 64   // how far it may have moved
-	lostAfter    = 1    // allocations in a row without a match that do not lose the place
+	windowReach  = 64   // how far it may have moved in all,
+	reachEach    = 4    // and for each allocation without a match
+	lostAfter    = 24   // more allocations in a row without a match lose the place,
+	trustShare   = 16   // or more than this part of the allocations since it was found, and one
+	briefMiss    = 4    // up to so few, only a longer match is followed instead
 	searchEvery  = 16   // allocations between two searches
 	doubtEvery   = 32   // the same while a match is young
 	youngMatch   = 512  // a match up to this length is young
@@ -82,10 +86,15 @@ type watch struct {
 	missed  int32 // allocations without a match since
 	lostAt  int32 // the place that was lost, and the allocation there
 	lostBy  int32
+	trust   int32 // the allocations since it was found
 	looked  int32 // the last search
 	low     int32 // only entries before it are candidates,
 	least   int32 // and only at this distance
 	odd     [recentLen / 64]uint64
+
+	// While there was a place: allocations of another size than expected, after missing ones, and
+	// without a match, the first in a row.
+	deviated []int32
 }
 
 func newWatch(memory int) watch {
@@ -182,6 +191,7 @@ func (w *watch) step(n device.Size) int32 {
 		w.list()
 	}
 
+	at := w.at
 	twin := w.follow(i)
 	odd := twin == none
 	if twin != none {
@@ -189,6 +199,9 @@ func (w *watch) step(n device.Size) int32 {
 		odd = how == exactly && want != n || (how == byRatio || how == byPower) && !near(want, n)
 	}
 	w.count(i, odd)
+	if w.at != none && (w.missed == 1 || odd && w.missed == 0 || twin > at+1) {
+		w.deviated = append(w.deviated, i)
+	}
 	if odd && w.matched >= recentLen && w.deviations() > mostOdd {
 		w.lose()
 	}
@@ -216,7 +229,8 @@ func (w *watch) full() bool { return w.end-w.base >= w.memory }
 // forget drops the entries before a position.
 func (w *watch) forget(from int32) {
 	w.base = from
-	if w.at < w.base {
+	w.deviated = append(w.deviated[:0], w.deviated[len(w.deviated)-w.deviatedSince(from):]...)
+	if w.at != none && w.at < w.base {
 		w.lose()
 	}
 }
@@ -228,6 +242,12 @@ func (w *watch) count(i int32, odd bool) {
 	if odd {
 		*word |= bit
 	}
+}
+
+// deviatedSince counts the deviations from a position on.
+func (w *watch) deviatedSince(i int32) int {
+	at, _ := slices.BinarySearch(w.deviated, i)
+	return len(w.deviated) - at
 }
 
 // deviations counts the recent allocations that deviated, since the place was found.
@@ -276,10 +296,12 @@ func (w *watch) follow(i int32) int32 {
 	}
 	w.missed++
 	w.run = 0
-	if w.missed > lostAfter {
+	if w.missed > 1 {
 		if y := w.resume(i); y != none {
 			return w.take(y, i)
 		}
+	}
+	if w.missed > min(lostAfter, 1+w.matched/trustShare) {
 		w.lose()
 	}
 	return none
@@ -295,19 +317,19 @@ func (w *watch) take(x, i int32) int32 {
 
 // lose gives the place up.
 func (w *watch) lose() {
-	w.lostAt, w.lostBy = w.at, w.from
+	w.lostAt, w.lostBy, w.trust = w.at, w.from, w.matched
 	w.at, w.matched, w.missed = none, 0, 0
 }
 
-// resume finds where the sequence goes on after a deviation: the nearest place around the expected
-// one at which the last allocations agree. It returns it, or none.
+// resume finds where the sequence goes on after a deviation: the place around the expected one at
+// which the last allocations agree best, the nearest of equals. It returns it, or none.
 func (w *watch) resume(i int32) int32 {
 	var last [windowLen]*entry
 	for k := range last {
 		last[k] = w.of(i - int32(k))
 	}
 	best, most, want := none, windowScore-1, w.at+i-w.from
-	for d := range 2 * (windowReach + w.missed) {
+	for d := range 2 * min(windowReach, reachEach*w.missed) {
 		x := want + (d+1)/2
 		if d%2 == 1 {
 			x = want - (d+1)/2
@@ -360,9 +382,12 @@ func (w *watch) search(i int32) int32 {
 	}
 	w.list()
 	best, most := none, int32(0)
+	if w.at != none && w.missed <= briefMiss {
+		most = w.matched
+	}
 	if w.at != none && w.from == i {
 		n, _ := w.match(i, w.at)
-		most = max(n, w.matched)
+		most = max(n, most)
 	}
 	y := w.of(i).same
 	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
@@ -383,13 +408,17 @@ func (w *watch) search(i int32) int32 {
 	if best == none {
 		return none
 	}
+	n, _ := w.match(i, best)
+	w.matched = n
 	if w.at != none || !w.moved(best, i) {
 		w.eras.begin()
+	} else {
+		w.matched = max(n, min(n+w.trust, youngMatch))
 	}
-	w.at, w.from, w.matched, w.missed, w.run = best, i, most, 0, min(most, steadyRun)
-	clear(w.odd[:]) // the match explains them
-	for k := min(most, youngMatch) - 1; k >= 0; k-- {
-		if best-k >= w.base && w.of(i-k).token == w.of(best-k).token {
+	w.at, w.from, w.missed, w.run = best, i, 0, min(n, steadyRun)
+	clear(w.odd[:])                                        // the match explains them
+	for k := min(w.matched, youngMatch) - 1; k >= 0; k-- { // before the match, those of the deviation
+		if best-k >= w.base && w.of(i-k).token == w.of(best-k).token && (k < n || w.of(i-k).twin == none) {
 			w.link(i-k, best-k)
 		}
 	}

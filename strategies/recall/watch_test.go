@@ -1,0 +1,118 @@
+package recall
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
+
+// steps notes repetitions of some allocations, each freed after a few others. Change may change or
+// drop one: it returns size 0 for a missing one.
+func steps(w *watch, repetitions int, change func(repetition, k int, n device.Size) device.Size) {
+	const length, kept = 300, 5
+	var live []int32
+	for r := range repetitions {
+		w.low = w.next() // the low tide
+		for k := range length {
+			n := device.Size(k*k%97+k%5+1) * 4 * fewBytes
+			if n = change(r, k, n); n == 0 {
+				continue
+			}
+			live = append(live, w.next())
+			w.step(n)
+			if len(live) > kept+k%4 {
+				w.free(live[0])
+				live = live[1:]
+			}
+		}
+	}
+}
+
+func unchangedStep(_, _ int, n device.Size) device.Size { return n }
+
+// TestDeviationsAreCounted changes one allocation of the last of some equal repetitions.
+func TestDeviationsAreCounted(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(n device.Size) device.Size
+		least  int
+	}{
+		"none":   {func(n device.Size) device.Size { return n }, 0},
+		"resize": {func(n device.Size) device.Size { return n + 64*fewBytes }, 1},
+		"drop":   {func(device.Size) device.Size { return 0 }, 1},
+	} {
+		w := newWatch(defaultMemory)
+		steps(&w, 4, unchangedStep)
+		require.NotEqual(t, none, w.at, name)
+		from := w.next()
+		steps(&w, 1, func(_, k int, n device.Size) device.Size {
+			if k == 150 {
+				return c.change(n)
+			}
+			return n
+		})
+		n := w.deviatedSince(from)
+		require.GreaterOrEqual(t, n, c.least, name)
+		require.LessOrEqual(t, n, fewDeviations*c.least, name)
+		require.Equal(t, w.from, w.next()-1, "%s: the place is lost", name)
+	}
+}
+
+// TestForgetKeepsTheLostPlace forgets while there is no place: the one that was lost stays known.
+func TestForgetKeepsTheLostPlace(t *testing.T) {
+	w := newWatch(defaultMemory)
+	steps(&w, 4, unchangedStep)
+	at, by := w.at, w.from
+	w.lose()
+	w.forget(w.next() / 2)
+	require.Equal(t, [2]int32{at, by}, [2]int32{w.lostAt, w.lostBy})
+}
+
+func TestVotes(t *testing.T) {
+	for _, c := range []struct {
+		votes string // + agrees, - does not
+		many  bool
+	}{
+		{"+", false}, {"+-", true}, {"++++-", false}, {"++++--", true}, {"+-+++", false}, {"-", true},
+	} {
+		var v votes
+		for _, x := range c.votes {
+			v.add(x == '+')
+		}
+		require.Equal(t, c.many, v.many(), c.votes)
+	}
+	var v votes
+	for range 1000 {
+		v.add(false)
+	}
+	for range 1000 {
+		v.add(true)
+	}
+	require.False(t, v.many(), "old votes are forgiven")
+}
+
+// TestRestart forgets everything while blocks are live.
+func TestRestart(t *testing.T) {
+	a, err := NewRange(mirror{1 << 20}, Config{})
+	require.NoError(t, err)
+	var blocks []alloc.Block
+	take := func() {
+		b, err := a.Alloc(alloc.Request{Size: 1000})
+		require.NoError(t, err)
+		blocks = append(blocks, b)
+		require.NoError(t, a.Check())
+	}
+	for range 10 {
+		take()
+	}
+	a.restart()
+	for range 10 {
+		take()
+	}
+	for _, b := range blocks {
+		require.NoError(t, a.Free(b.Addr))
+		require.NoError(t, a.Check())
+	}
+}
