@@ -49,7 +49,7 @@ func (f *figures) drawn() (map[string]string, error) {
 var looks = map[string]chart.Look{
 	"tlsf": chart.LookOf(3), "bfc": chart.LookOf(0), "bestfit": chart.LookOf(2), "buddy": chart.LookOf(4),
 	"slab": chart.LookOf(6), "slabbuddy": chart.LookOf(9), "caching": chart.LookOf(1), "stitch": chart.LookOf(5),
-	"vmm": chart.LookOf(8), "async": chart.LookOf(10),
+	"vmm": chart.LookOf(8), "async": chart.LookOf(10), "recall": chart.LookOf(11),
 
 	"offsetallocator": chart.LookOf(7), "galloc": chart.LookOf(15), "rmind": chart.LookOf(23), "vma": chart.LookOf(31),
 	"memutils": chart.Neutral(),

@@ -38,7 +38,8 @@ func comparisons() []comparison {
 	const million, all = 1_000_000, 10_000_000
 	return []comparison{
 		{"w1", "w1", 0, 0, []entry{{"tlsf", all}, {"bfc", all}, {"bestfit", all}, {"buddy", million}, {"slab", million},
-			{"slabbuddy", million}, {"caching", million}, {"stitch", million}, {"vmm", million}, {"async", million}}},
+			{"slabbuddy", million}, {"caching", million}, {"stitch", million}, {"vmm", million}, {"async", million},
+			{"recall", million}}},
 		{"buddy", "loguniform", 16 * device.KiB, device.MiB, []entry{{"tlsf", all}, {"buddy", million}}},
 		{"slab", "uniform", 1, 16 * device.KiB, []entry{{"tlsf", all}, {"slab", all}}},
 		{"slabbuddy", "loguniform", 256, device.MiB, []entry{{"tlsf", all}, {"slabbuddy", all}}},
