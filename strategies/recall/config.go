@@ -46,14 +46,14 @@ type Config struct {
 	// Map is the kind of memory: Range, Pages or Graph.
 	Map string `json:"map" doc:"kind of memory: range, one region; pages, mapped at more than one address while idle; or graph, the same with private pools" grid:"range,pages,graph"`
 	// PageBytes is the unit in which memory is created and mapped. It is 0 for a range.
-	PageBytes device.Size `json:"page_bytes" doc:"pages: bytes of a page, a power of two; memory is created and mapped in multiples of it; 0 for 2MiB" grid:"0,4MiB,8MiB"`
+	PageBytes device.Size `json:"page_bytes" doc:"pages and graph: bytes of a page, a power of two; memory is created and mapped in multiples of it; 0 for 2MiB" grid:"0,4MiB,8MiB"`
 	// Memory is how many allocations are remembered; a period that is longer is not recognized.
 	Memory int `json:"memory" doc:"how many allocations are remembered; a longer period is not recognized" grid:"65536,262144,1048576"`
 	// Guard bounds how far a planned place may lie above all that the fallback would have used, in
 	// percent of it. It is 0 unless Map is Range.
 	Guard int `json:"guard" doc:"range: a planned place ends at most this many percent above the most that the fallback would have used; 0 for 1" grid:"0,2,5"`
 	// Limit bounds the bytes held from the device.
-	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, with pages for none"`
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, with pages and graph for none"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the first

@@ -93,7 +93,7 @@ func (a *Allocator) checkShadow() error {
 	for b := range a.real.Blocks {
 		h := a.shades[b.Ref]
 		strays += count(h.block.Addr != b.Addr || h.block.Size != b.Size)
-		if i := a.of[b.Ref]; a.watch.known(i) && a.plan.number != 0 && a.watch.plan(i).apart == a.plan.number {
+		if i := a.of[b.Ref]; a.watch.known(i) && a.plan.number != 0 && a.watch.placed(i).apart == a.plan.number {
 			outside += a.watch.of(i).size
 		}
 		if h.block.Size == 0 {

@@ -238,7 +238,7 @@ func (a *Allocator) follow(p plan) {
 	p.number = a.plans
 	a.watch.makeRoom()
 	for k, x := range p.twins {
-		e := a.watch.plan(x)
+		e := a.watch.placed(x)
 		e.place, e.room, e.plan = p.offsets[k], p.rooms[k], p.number
 	}
 	p.twins, p.offsets, p.rooms = nil, nil, nil
@@ -256,7 +256,7 @@ func (a *Allocator) gap(n device.Size, life int32) (device.Size, bool) {
 		now := w.next() - 1
 		first := w.at + now - w.from + 1
 		for x := first; x < min(first+life-1, now); x++ {
-			if e := w.plan(x); e.plan == a.plan.number {
+			if e := w.placed(x); e.plan == a.plan.number {
 				spans = append(spans, span{e.place, e.place + e.room})
 			}
 		}

@@ -194,7 +194,7 @@ func (a *Allocator) granted(i int32, b, at alloc.Block) {
 		}
 	}
 	a.watch.of(i).live = a.real.Active()
-	a.name(b.Ref, i)
+	a.setEntry(b.Ref, i)
 	a.credit = min(a.credit+stepsEach, mostSteps)
 	end := a.end(b)
 	if a.plan.number != 0 {
@@ -215,8 +215,8 @@ func (a *Allocator) granted(i int32, b, at alloc.Block) {
 	}
 }
 
-// name notes the entry of a block.
-func (a *Allocator) name(ref uint32, i int32) {
+// setEntry notes the entry of a block.
+func (a *Allocator) setEntry(ref uint32, i int32) {
 	for int(ref) >= len(a.of) {
 		a.of = append(a.of, none)
 	}
@@ -232,10 +232,10 @@ type shade struct {
 // keep notes the place of a block for the next period. If it had more room in the last one, this
 // stays, so that a period of smaller shapes does not change the plan.
 func (a *Allocator) keep(i int32, b alloc.Block) {
-	p := a.watch.plan(i)
+	p := a.watch.placed(i)
 	p.place, p.room, p.plan = b.Addr.Sub(a.start), b.Size, a.plan.number
 	if twin := a.watch.of(i).twin; twin != none && a.watch.known(twin) {
-		if t := a.watch.plan(twin); t.plan == p.plan && t.place == p.place {
+		if t := a.watch.placed(twin); t.plan == p.plan && t.place == p.place {
 			p.room = max(p.room, t.room)
 		}
 	}
@@ -244,9 +244,9 @@ func (a *Allocator) keep(i int32, b alloc.Block) {
 // place grants a block where the plan or the shadow has it, and reports whether it did.
 func (a *Allocator) place(r *alloc.Request, i, twin int32, n device.Size, home alloc.Block) (alloc.Block, bool) {
 	if a.plan.number != 0 {
-		recalled := twin != none && a.watch.plan(twin).plan == a.plan.number
+		recalled := twin != none && a.watch.placed(twin).plan == a.plan.number
 		if recalled {
-			if at := a.watch.plan(twin).place; at+n <= max(a.top, a.guarded(a.mark)) {
+			if at := a.watch.placed(twin).place; at+n <= max(a.top, a.guarded(a.mark)) {
 				if b, ok := a.real.Place(r, a.start.Add(at), n); ok {
 					a.stats.Planned++
 					return b, true
@@ -272,7 +272,7 @@ func (a *Allocator) placeApart(r *alloc.Request, i, twin int32, n device.Size, h
 	} else {
 		life = min(life, a.watch.of(twin).death-twin)
 	}
-	a.watch.plan(i).apart = a.plan.number
+	a.watch.placed(i).apart = a.plan.number
 	a.plan.apart += n
 	b, ok := alloc.Block{}, false
 	if twin == none && home.Size > 0 { // it may stay for good
@@ -401,7 +401,7 @@ func (a *Allocator) freed(ref uint32) {
 
 // inside subtracts a block that is no longer live from those outside of the plan, if it was.
 func (a *Allocator) inside(i int32) {
-	if a.plan.number != 0 && a.watch.plan(i).apart == a.plan.number {
+	if a.plan.number != 0 && a.watch.placed(i).apart == a.plan.number {
 		a.plan.apart -= min(a.watch.of(i).size, a.plan.apart)
 	}
 }
@@ -464,7 +464,7 @@ func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to allo
 		a.leave()
 		i := a.of[from.Ref]
 		a.of[from.Ref] = none
-		a.name(to.Ref, i)
+		a.setEntry(to.Ref, i)
 		moved(from, to)
 	})
 }

@@ -112,8 +112,8 @@ func (w *watch) next() int32 { return w.end }
 // of returns the entry at a position that is not forgotten.
 func (w *watch) of(i int32) *entry { return &w.parts[i/partLen&w.mask][i%partLen] }
 
-// plan returns what the plan says of an entry. There must be one.
-func (w *watch) plan(i int32) *planned { return &w.planned[i/partLen&w.mask][i%partLen] }
+// placed returns what the plan says of an entry. There must be one.
+func (w *watch) placed(i int32) *planned { return &w.planned[i/partLen&w.mask][i%partLen] }
 
 // add returns the entry of the next allocation.
 func (w *watch) add() *entry {
@@ -123,7 +123,7 @@ func (w *watch) add() *entry {
 	w.end++
 	if w.planned != nil {
 		w.makeRoom()
-		*w.plan(w.end - 1) = planned{}
+		*w.placed(w.end - 1) = planned{}
 	}
 	return w.of(w.end - 1)
 }
