@@ -157,7 +157,10 @@ func (s *study) barTable() string {
 	rows := [][]string{{"bar", "holds", "traces that meet it", "worst"}}
 	for _, b := range s.bars() {
 		holds, worst := "no", "—"
-		if b.holds() {
+		switch {
+		case b.of == 0:
+			holds = "—"
+		case b.holds():
 			holds = "yes"
 		}
 		if b.worst > 1 && !math.IsInf(b.worst, 1) {
