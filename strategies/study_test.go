@@ -294,7 +294,7 @@ func studySetup(t *testing.T, name string, c studyCase) setting.Setup {
 // run, so they are written but not compared.
 func (s *study) time(t *testing.T) {
 	if !*rewrite && *studyFiles == "" {
-		t.Skip("measures only with -rewrite")
+		t.Skip("needs -rewrite or -study.traces: times depend on the machine")
 	}
 	var names []string
 	var traces []*trace.Trace

@@ -52,8 +52,8 @@ type share struct {
 	votes
 }
 
-// votes counts the allocations that agreed with a prediction, the first one of its history in the
-// era, and those that did not: one of another size does not refute what was right a few times.
+// votes counts the allocations that agreed and disagreed with a prediction, which is the first size
+// of a history in the era. One wrong size does not refute a prediction that was right four times.
 type votes struct{ yes, no uint8 }
 
 // add counts a vote. At the limit a vote for the prediction forgives one against it.

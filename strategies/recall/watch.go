@@ -384,10 +384,10 @@ func (w *watch) search(i int32) int32 {
 	best, most := none, int32(0)
 	if w.at != none && w.missed <= briefMiss {
 		most = w.matched
-	}
-	if w.at != none && w.from == i {
-		n, _ := w.match(i, w.at)
-		most = max(n, most)
+		if w.from == i {
+			n, _ := w.match(i, w.at)
+			most = max(n, most)
+		}
 	}
 	y := w.of(i).same
 	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {

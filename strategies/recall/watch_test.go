@@ -93,6 +93,32 @@ func TestVotes(t *testing.T) {
 	require.False(t, v.many(), "old votes are forgiven")
 }
 
+// TestLeastGain counts deviations of the last period and plans that were given up.
+func TestLeastGain(t *testing.T) {
+	f := forecast{period: 200, peak: 1 << 30}
+	for _, c := range []struct {
+		deviations int
+		doubt      uint64
+		want       device.Size
+	}{
+		{0, 0, f.peak / gainShare},
+		{fewDeviations, 0, f.peak / gainShare},
+		{fewDeviations + 10, 0, f.peak / 200 * riskFactor * 10},
+		{fewDeviations + 10, 1, 2 * (f.peak / 200 * riskFactor * 10)},
+		{0, 2, 3 * (f.peak / gainShare)},
+	} {
+		a := Allocator{watch: newWatch(leastMemory), doubt: c.doubt}
+		a.watch.at = 100
+		for k := range 10 { // before the period, which do not count
+			a.watch.deviated = append(a.watch.deviated, int32(k))
+		}
+		for k := range c.deviations {
+			a.watch.deviated = append(a.watch.deviated, 100+int32(k))
+		}
+		require.Equal(t, c.want, a.leastGain(&f), "%+v", c)
+	}
+}
+
 // TestRestart forgets everything while blocks are live.
 func TestRestart(t *testing.T) {
 	a, err := NewRange(mirror{1 << 20}, Config{})
