@@ -9,23 +9,22 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// steps notes repetitions of some allocations, each freed after a few others. Change may change or
-// drop one: it returns size 0 for a missing one.
+// steps notes repetitions of 300 allocations; before each one, an earlier one is freed. Change may
+// change one or drop it: it returns size 0 for a missing one.
 func steps(w *watch, repetitions int, change func(repetition, k int, n device.Size) device.Size) {
-	const length, kept = 300, 5
-	var live []int32
 	for r := range repetitions {
 		w.low = w.next() // the low tide
-		for k := range length {
-			n := device.Size(k*k%97+k%5+1) * 4 * fewBytes
-			if n = change(r, k, n); n == 0 {
-				continue
+		born := map[int]int32{}
+		for k := range 300 {
+			old := k - 2 - int(mix(1, uint32(k))%12)
+			if i, ok := born[old]; ok {
+				w.free(i)
+				delete(born, old)
 			}
-			live = append(live, w.next())
-			w.step(n)
-			if len(live) > kept+k%4 {
-				w.free(live[0])
-				live = live[1:]
+			n := device.Size(mix(0, uint32(k))%97+1) * 4 * fewBytes
+			if n = change(r, k, n); n > 0 {
+				born[k] = w.next()
+				w.step(n)
 			}
 		}
 	}
@@ -57,6 +56,30 @@ func TestDeviationsAreCounted(t *testing.T) {
 		require.GreaterOrEqual(t, n, c.least, name)
 		require.LessOrEqual(t, n, fewDeviations*c.least, name)
 		require.Equal(t, w.from, w.next()-1, "%s: the place is lost", name)
+	}
+}
+
+// TestPlaceIsKept inserts and drops ten allocations in a row: the place is right again within 16.
+func TestPlaceIsKept(t *testing.T) {
+	const from, run, within = 150, 10, 16
+	for name, c := range map[string]struct{ insert, drop int }{"insert": {run, 0}, "drop": {0, run}} {
+		w := newWatch(defaultMemory)
+		steps(&w, 4, unchangedStep)
+		start := w.next()
+		steps(&w, 1, func(_, k int, n device.Size) device.Size {
+			if k == from {
+				for range c.insert {
+					w.step(8192 * fewBytes)
+				}
+			}
+			if k > from+c.drop+within { // the allocation before this one
+				require.Equal(t, start-300+int32(k)-1, w.of(w.next()-1).twin, "%s: allocation %d", name, k-1)
+			}
+			if k >= from && k < from+c.drop {
+				return 0
+			}
+			return n
+		})
 	}
 }
 
