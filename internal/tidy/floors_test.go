@@ -72,6 +72,7 @@ var rooms = []room{
 	{dir: "harness/trace", floor: 3, never: outsideHarness},
 	{dir: "harness/trace/flat", floor: 3, only: []string{}},
 	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},
+	{dir: "harness/cell", floor: 4, never: outsideHarness},
 	{dir: "harness/replay", floor: 4, never: outsideHarness},
 	{dir: "harness/study", floor: 5, never: outsideHarness},
 	{dir: "harness/launch", floor: 5, only: []string{"device", "device/sim", "device/standin", "python"}},

@@ -1,0 +1,169 @@
+package cell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/vramyard/vramyard/harness/provenance"
+)
+
+// Schema names the form of a stored cell.
+const Schema = "vramyard-cell/1"
+
+// record is a stored cell. The exact figures are compared between workers; the measured ones are of
+// the worker that wrote the cell.
+type record struct {
+	Schema     string           `json:"schema"`
+	Key        json.RawMessage  `json:"key"`
+	Exact      json.RawMessage  `json:"exact"`
+	Measured   json.RawMessage  `json:"measured"`
+	Provenance provenance.Build `json:"provenance"`
+}
+
+// Cells are the cells in a store, for one program. The zero value and nil have no store: every
+// cell is computed. Methods are safe for concurrent use.
+type Cells struct {
+	store    Store
+	computed atomic.Int64
+	recalled atomic.Int64
+}
+
+// Over returns the cells in a store.
+func Over(s Store) *Cells { return &Cells{store: s} }
+
+// Counts returns how many cells were computed and how many were taken from the store.
+func (c *Cells) Counts() (computed, recalled int) {
+	return int(c.computed.Load()), int(c.recalled.Load())
+}
+
+// Disagreement is a cell whose exact figures differ between two workers.
+type Disagreement struct {
+	Cell  string          // hash of the key
+	Ours  json.RawMessage // exact figures that were computed here
+	Other json.RawMessage // exact figures in the store
+}
+
+// Error names the cell and the first differing bytes.
+func (d *Disagreement) Error() string {
+	at := 0
+	for at < len(d.Ours) && at < len(d.Other) && d.Ours[at] == d.Other[at] {
+		at++
+	}
+	around := func(b []byte) string { return string(b[max(0, min(at, len(b))-40):min(len(b), at+40)]) }
+	return fmt.Sprintf("cell %s: exact figures differ from those in the store: ...%s... and ...%s...",
+		d.Cell, around(d.Ours), around(d.Other))
+}
+
+// Name returns the name of the object of a cell.
+func Name(hash string) string { return "cells/" + hash[:2] + "/" + hash + ".json" }
+
+// ConflictName returns the name of the object that keeps the exact figures of another worker that
+// disagrees. Who is the hash of these figures.
+func ConflictName(hash, who string) string { return "conflicts/" + hash + "." + who + ".json" }
+
+// Result is the result of a cell. E are its exact figures: equal on every machine. M are the
+// measured ones, such as times.
+type Result[E, M any] struct {
+	Exact    E // encodes to JSON
+	Measured M // encodes to JSON
+}
+
+// Recall returns the result of a cell: from the store, or else computed and then stored. An error
+// of compute is returned and nothing is stored. If another worker has stored other exact figures in
+// the meantime, the error is a [Disagreement]; the store keeps both.
+func Recall[E, M any](ctx context.Context, c *Cells, k Key,
+	compute func() (Result[E, M], error)) (Result[E, M], error) {
+	if c == nil || c.store == nil {
+		return compute()
+	}
+	hash, err := k.Hash()
+	if err != nil {
+		return Result[E, M]{}, err
+	}
+	if r, err := Read[E, M](ctx, c.store, hash); err == nil {
+		c.recalled.Add(1)
+		return r, nil
+	} else if !errors.Is(err, ErrMissing) {
+		return Result[E, M]{}, err
+	}
+	r, err := compute()
+	if err != nil {
+		return r, err
+	}
+	c.computed.Add(1)
+	return r, write(ctx, c, hash, k, r)
+}
+
+// Read returns a stored cell. The error is [ErrMissing] if the store does not have it. A damaged
+// one is removed and missing: the disk of a worker failed while it was written.
+func Read[E, M any](ctx context.Context, s Store, hash string) (Result[E, M], error) {
+	var result Result[E, M]
+	r, err := read(ctx, s, hash)
+	if err == nil {
+		err = errors.Join(json.Unmarshal(r.Exact, &result.Exact), json.Unmarshal(r.Measured, &result.Measured))
+		if err != nil {
+			err = fmt.Errorf("cell %s in %v: %w", hash, s, err)
+		}
+	}
+	return result, err
+}
+
+func read(ctx context.Context, s Store, hash string) (*record, error) {
+	text, err := s.Get(ctx, Name(hash))
+	if err != nil {
+		if !errors.Is(err, ErrMissing) {
+			err = fmt.Errorf("cell %s in %v: %w", hash, s, err)
+		}
+		return nil, err
+	}
+	r := &record{}
+	if json.Unmarshal(text, r) != nil {
+		if err := s.Remove(ctx, Name(hash)); err != nil {
+			return nil, fmt.Errorf("damaged cell %s in %v: %w", hash, s, err)
+		}
+		return nil, ErrMissing
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("cell %s in %v: schema %.40q: want %q", hash, s, r.Schema, Schema)
+	}
+	return r, nil
+}
+
+func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result[E, M]) error {
+	rec := record{Schema: Schema, Provenance: provenance.Read()}
+	for into, v := range map[*json.RawMessage]any{&rec.Key: k, &rec.Exact: r.Exact, &rec.Measured: r.Measured} {
+		var err error
+		if *into, err = canonical(v); err != nil {
+			return fmt.Errorf("cell %s: %w", hash, err)
+		}
+	}
+	text, err := canonical(rec)
+	if err != nil {
+		return err
+	}
+	err = c.store.Put(ctx, Name(hash), append(text, '\n'))
+	if errors.Is(err, ErrTaken) {
+		return c.agree(ctx, hash, rec.Exact, text)
+	}
+	if err != nil {
+		return fmt.Errorf("cell %s in %v: %w", hash, c.store, err)
+	}
+	return nil
+}
+
+// agree compares exact figures with those of the worker that was first.
+func (c *Cells) agree(ctx context.Context, hash string, exact, text []byte) error {
+	other, err := read(ctx, c.store, hash)
+	if err != nil || bytes.Equal(other.Exact, exact) {
+		return err
+	}
+	who := hashOf(exact)
+	if err := c.store.Put(ctx, ConflictName(hash, who), append(text, '\n')); err != nil && !errors.Is(err, ErrTaken) {
+		return fmt.Errorf("cell %s in %v: %w", hash, c.store, err)
+	}
+	return &Disagreement{Cell: hash, Ours: exact, Other: other.Exact}
+}

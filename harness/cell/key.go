@@ -1,0 +1,65 @@
+package cell
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+)
+
+// Key is the input of a cell: everything that determines its exact figures. Two keys with the same
+// [Key.Hash] have the same result.
+type Key struct {
+	// Engine is the version of the program parts that compute the figures, without the strategy.
+	Engine int `json:"engine"`
+	// Subject is the SHA-256 of the decompressed trace or op log.
+	Subject string `json:"trace_sha256"`
+	// Learned is the same of the trace that the strategy planned by; empty: none.
+	Learned string `json:"learned_from_sha256"`
+	// Strategy is the name of the strategy without its preset, which the configuration replaces.
+	Strategy  string          `json:"strategy"`
+	Config    json.RawMessage `json:"config"`    // with its defaults filled in
+	Semantics string          `json:"semantics"` // setting.Setup.Semantics
+	Device    any             `json:"device"`    // replay.Target; encodes to JSON
+	Search    any             `json:"search"`    // how the figures are computed; encodes to JSON
+}
+
+// Canonical returns the key as canonical JSON: the keys of objects are sorted, there is no white
+// space, and only characters that JSON requires are escaped. Numbers keep their digits.
+func (k Key) Canonical() ([]byte, error) { return canonical(k) }
+
+// Hash returns the SHA-256 of [Key.Canonical] in hexadecimal.
+func (k Key) Hash() (string, error) {
+	text, err := k.Canonical()
+	if err != nil {
+		return "", fmt.Errorf("key of a cell: %w", err)
+	}
+	return hashOf(text), nil
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// canonical encodes v twice: the second encoding, of maps, sorts the keys.
+func canonical(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var plain any
+	if err := d.Decode(&plain); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(plain); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
