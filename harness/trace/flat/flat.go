@@ -29,6 +29,7 @@ type Column struct {
 	Kind     Kind   // type of the values
 	Signed   bool   // integers are int64; otherwise uint64
 	Optional bool   // a value may be absent
+	JSON     bool   // texts are JSON, or empty for null
 
 	path  []int // field indexes, through structs and pointers to structs
 	depth int   // depth of embedding: an outer field hides an inner one of the same name
@@ -94,6 +95,7 @@ func collect(all *[]Column, t reflect.Type, within Column) {
 			continue
 		}
 		c.Kind, c.Signed = kindOf(inner)
+		c.JSON = c.Kind == Text && inner.Kind() != reflect.String && !inner.Implements(textual)
 		*all = append(*all, c)
 	}
 }
@@ -165,18 +167,18 @@ func (c *Column) value(v reflect.Value) (any, error) {
 		}
 		return v.Float(), nil
 	}
+	if c.JSON {
+		text, err := json.Marshal(v.Interface())
+		if string(text) == "null" {
+			return "", err
+		}
+		return string(text), err
+	}
 	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
 		text, err := m.MarshalText()
 		return string(text), err
 	}
-	if v.Kind() == reflect.String {
-		return v.String(), nil
-	}
-	text, err := json.Marshal(v.Interface())
-	if string(text) == "null" {
-		return "", err
-	}
-	return string(text), err
+	return v.String(), nil
 }
 
 // WriteCSV writes the table as comma-separated values, with the names of the columns in the first

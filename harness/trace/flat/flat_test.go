@@ -101,3 +101,39 @@ func TestNumbersAsAnArrayOfNumPy(t *testing.T) {
 		Least *device.Size `json:"least"`
 	}{{}}).WriteNPY(&out), "column least: want numbers only")
 }
+
+// TestRowsAreFilledWithValues sets the values of a table in empty rows. The number that is stored
+// as another cannot be set.
+func TestRowsAreFilledWithValues(t *testing.T) {
+	least := device.Size(7)
+	type filled struct {
+		Bytes  device.Size     `json:"bytes"`
+		Least  *device.Size    `json:"least_bytes"`
+		Config json.RawMessage `json:"config"`
+		Maybe  *machine        `json:"maybe"`
+		Offset int8            `json:"offset"`
+		Share  float32         `json:"share"`
+	}
+	rows := []filled{{1, &least, json.RawMessage(`{"a":1}`), &machine{"x"}, -3, 0.5}, {}}
+	from, got := flat.Of(rows), make([]filled, 2)
+	to := flat.Of(got)
+	for row := range rows {
+		for i := range from.Columns() {
+			v, err := from.Value(row, i)
+			require.NoError(t, err)
+			require.NoError(t, to.Set(row, i, v))
+		}
+	}
+	require.Equal(t, rows, got)
+
+	require.EqualError(t, to.Set(1, 0, nil), "null: want a value")
+	require.EqualError(t, to.Set(0, 3, nil), "null: want a value", "the object is there")
+	require.EqualError(t, to.Set(0, 0, int64(1)), "1: want a value of device.Size")
+	require.EqualError(t, to.Set(0, 4, int64(-129)), "-129: want a value of int8")
+	require.EqualError(t, to.Set(0, 5, 1e300), "1e+300: want a value of float32")
+	require.EqualError(t, to.Set(0, 2, "{"), `"{": unexpected end of JSON input`)
+	shares := flat.Of([]struct {
+		Share share `json:"share"`
+	}{{}})
+	require.EqualError(t, shares.Set(0, 0, 0.5), "0.5: want a value of flat_test.share")
+}

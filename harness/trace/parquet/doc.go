@@ -1,6 +1,7 @@
 // Package parquet reads and writes Parquet files: long traces, and tables of results.
 //
-// [WriteTable] writes the tables of package flat. The rest of this package is about traces.
+// [WriteTable] writes the tables of package flat, and [ReadTable] reads them. The rest of this
+// package is about traces.
 //
 // # Traces
 //

@@ -65,7 +65,7 @@ func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File,
 }
 
 func (f *File) open(r io.ReaderAt, size int64) (err error) {
-	if err := f.checkFrame(r, size); err != nil {
+	if err := checkFrame(r, size, f.memory); err != nil {
 		return err
 	}
 	f.r = r
@@ -74,10 +74,8 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 		return err
 	}
 	defer recoverCorrupt(&err)
-	f.in, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
-		parquet.ReadBufferSize(1<<16))
-	if err != nil {
-		return fmt.Errorf("no Parquet file: %w", err)
+	if f.in, err = openFile(r, size); err != nil {
+		return err
 	}
 	if err := f.readMetadata(); err != nil {
 		return err
@@ -86,8 +84,8 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// checkFrame checks the magic numbers and the footer.
-func (f *File) checkFrame(r io.ReaderAt, size int64) error {
+// checkFrame checks the magic numbers and the footer, and charges the footer to memory.
+func checkFrame(r io.ReaderAt, size int64, memory *budget.Budget) error {
 	if size < 12 {
 		return errTruncated
 	}
@@ -117,7 +115,17 @@ func (f *File) checkFrame(r io.ReaderAt, size int64) error {
 	if !ok {
 		return errThrift
 	}
-	return f.memory.Take(int64(parts)*thriftPart + n)
+	return memory.Take(int64(parts)*thriftPart + n)
+}
+
+// openFile decodes the footer of a file that checkFrame has passed.
+func openFile(r io.ReaderAt, size int64) (*parquet.File, error) {
+	f, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
+		parquet.ReadBufferSize(1<<16))
+	if err != nil {
+		return nil, fmt.Errorf("no Parquet file: %w", err)
+	}
+	return f, nil
 }
 
 var errTruncated = errors.New("the Parquet data is truncated")

@@ -33,6 +33,7 @@ type pages struct {
 	in      *bufio.Reader
 	decoder *zstd.Decoder
 	memory  *budget.Budget // budget for the buffers of all columns
+	nulls   bool           // values may be absent, so pages have definition levels
 	packed  []byte         // the page as stored
 	plain   []byte         // decompressed
 }
@@ -43,6 +44,7 @@ type page struct {
 	indexes    bool
 	delta      bool // delta-encoded integers
 	count      int
+	levels     []byte // definition levels, if values may be absent: one for each of count
 	data       []byte
 	memory     *budget.Budget
 }
@@ -105,34 +107,69 @@ func (p *pages) next() (page, error) {
 	if sum := crc32.ChecksumIEEE(p.packed); h.CRC != 0 && uint32(h.CRC) != sum {
 		return page{}, fmt.Errorf("a page has the checksum %08x: want %08x", sum, uint32(h.CRC))
 	}
-	out, packed, err := describe(&h)
+	out, packed, err := describe(&h, p.nulls)
+	if err != nil {
+		return page{}, err
+	}
+	inFront, err := p.levelsInFront(&h)
 	if err != nil {
 		return page{}, err
 	}
 	if out.count < 0 || out.count > maxValues {
 		return page{}, fmt.Errorf("a page of %d values: want at most %d", out.count, maxValues)
 	}
-	out.data, out.memory = p.packed, p.memory
+	out.levels, out.data, out.memory = p.packed[:inFront], p.packed[inFront:], p.memory
 	if packed && p.chunk.Codec == format.Zstd {
 		if p.plain, err = sized(p.memory, p.plain, int(h.UncompressedPageSize)); err != nil {
 			return page{}, err
 		}
-		if p.plain, err = p.decoder.DecodeAll(p.packed, p.plain[:0]); err != nil {
+		if p.plain, err = p.decoder.DecodeAll(out.data, p.plain[:0]); err != nil {
 			return page{}, fmt.Errorf("zstd data is corrupt: %w", err)
 		}
 		out.data = p.plain
 	}
-	if len(out.data) != int(h.UncompressedPageSize) {
-		return page{}, fmt.Errorf("a page of %d bytes: want %d", len(out.data), h.UncompressedPageSize)
+	if n := inFront + len(out.data); n != int(h.UncompressedPageSize) {
+		return page{}, fmt.Errorf("a page of %d bytes: want %d", n, h.UncompressedPageSize)
+	}
+	if p.nulls && h.Type == format.DataPage {
+		return out, out.cutLevels()
 	}
 	return out, nil
+}
+
+// levelsInFront returns the bytes of definition levels before the data of a page, which are not
+// compressed.
+func (p *pages) levelsInFront(h *format.PageHeader) (int, error) {
+	if h.Type != format.DataPageV2 {
+		return 0, nil
+	}
+	n := int(h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
+	if n < 0 || n > len(p.packed) {
+		return 0, errValues
+	}
+	return n, nil
+}
+
+// cutLevels moves the definition levels from the data of a page of version 1, which begin with
+// their size.
+func (p *page) cutLevels() error {
+	if len(p.data) < 4 {
+		return errValues
+	}
+	n := int64(binary.LittleEndian.Uint32(p.data))
+	if n > int64(len(p.data)-4) {
+		return errValues
+	}
+	p.levels, p.data = p.data[4:4+n], p.data[4+n:]
+	return nil
 }
 
 // errHead is the error for a page header that is corrupt or too large.
 var errHead = fmt.Errorf("the head of a page is corrupt or has more than %d bytes", maxHead)
 
-// describe returns the page described by a header, and whether its data may be compressed.
-func describe(h *format.PageHeader) (p page, packed bool, err error) {
+// describe returns the page described by a header, and whether its data may be compressed. nulls
+// allows values to be absent.
+func describe(h *format.PageHeader, nulls bool) (p page, packed bool, err error) {
 	var encoding format.Encoding
 	switch {
 	case h.Type == format.DictionaryPage && h.DictionaryPageHeader.Valid:
@@ -141,7 +178,7 @@ func describe(h *format.PageHeader) (p page, packed bool, err error) {
 	case h.Type == format.DataPageV2 && h.DataPageHeaderV2.Valid:
 		v := &h.DataPageHeaderV2.V
 		p.count, encoding, packed = int(v.NumValues), v.Encoding, !v.IsCompressed.Valid || v.IsCompressed.V
-		if v.NumNulls != 0 || v.DefinitionLevelsByteLength != 0 || v.RepetitionLevelsByteLength != 0 {
+		if !nulls && (v.NumNulls != 0 || v.DefinitionLevelsByteLength != 0) || v.RepetitionLevelsByteLength != 0 {
 			return p, false, errors.New("a page with nulls or levels")
 		}
 	case h.Type == format.DataPage && h.DataPageHeader.Valid:

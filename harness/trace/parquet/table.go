@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/vramyard/vramyard/harness/provenance"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/flat"
 )
 
@@ -18,16 +19,31 @@ const keyProvenance = "vramyard.provenance"
 
 // WriteTable writes a table of results. The columns have the names, order and types of the table;
 // an absent value is null. Unsigned integers are UINT64. It fails if w does, and for a text that is
-// not UTF-8. The metadata have the program under "vramyard.provenance".
-func WriteTable(w io.Writer, t *flat.Table) error {
+// not UTF-8. The metadata have the program under "vramyard.provenance", and the given entries.
+// [ReadTable] is the inverse.
+func WriteTable(w io.Writer, t *flat.Table, metadata ...trace.Pair) error {
 	columns := t.Columns()
-	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd),
-		parquet.CreatedBy("vramyard", provenance.Version, "parquet-go"))
+	options := []parquet.WriterOption{
+		tableSchema(columns), parquet.Compression(&parquet.Zstd),
+		parquet.CreatedBy("vramyard", provenance.Version, "parquet-go"),
+	}
+	for _, c := range columns {
+		if c.Kind == flat.Text { // two long texts would exceed the head of a page that readers accept
+			options = append(options, parquet.SkipPageBounds(c.Name), parquet.SkipPageStatistics(c.Name))
+		}
+	}
+	out := parquet.NewWriter(w, options...)
 	build, err := json.Marshal(provenance.Read())
 	if err != nil {
 		return err
 	}
 	out.SetKeyValueMetadata(keyProvenance, string(build))
+	for _, p := range metadata {
+		if !utf8.ValidString(p.Key) || !utf8.ValidString(p.Value) {
+			return fmt.Errorf("metadata %+q=%+q: want UTF-8", p.Key, p.Value)
+		}
+		out.SetKeyValueMetadata(p.Key, p.Value)
+	}
 	row := make(parquet.Row, len(columns))
 	for r := range t.Len() {
 		for i := range columns {
