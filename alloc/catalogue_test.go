@@ -175,6 +175,73 @@ func TestOriginalsHaveTheirOwnConfig(t *testing.T) {
 	require.Equal(t, "as in 1965", spec.Doc)
 }
 
+// A setup changes the configuration of a toy by these methods.
+func (c toyConfig) WithLocks() toyConfig               { return c }
+func (c toyConfig) Share() float64                     { return 0 }
+func (c toyConfig) WithShare(float64) toyConfig        { return c }
+func (c toyConfig) Reduced(d setting.Demand) toyConfig { c.Cells = len(d.Sizes); return c }
+
+// foreignConfig is the configuration of a strategy that is decided by other code.
+type foreignConfig struct {
+	Code string `json:"code"`
+}
+
+func (c foreignConfig) Semantics() string { return c.Code }
+
+// TestSetupsHaveTheSemanticsOfTheirSpec looks up strategies with and without a version, originals,
+// shards and foreign code.
+func TestSetupsHaveTheSemanticsOfTheirSpec(t *testing.T) {
+	c := toyCatalogue()
+	c[0].Presets = append(c[0].Presets, setting.Preset{Name: "old", JSON: `{"compat":"old"}`})
+	old := setting.SpecOf("toy:old", "", func(device.Source, oldToy) (*toy, error) { return newToy(1), nil })
+	c[0] = c[0].WithSemantics(3).WithOriginals(old.WithSemantics(7))
+	build := func(device.Source, foreignConfig) (*toy, error) { return newToy(1), nil }
+	c = append(c, setting.SpecOf("foreign", "", build))
+	c = append(c, setting.Sharded(c))
+	c = append(c, setting.Sharded(c))
+	c[4].Name = "twice"
+	for _, want := range []struct{ name, config, semantics string }{
+		{"toy", ``, "3"},
+		{"toy:fast", ``, "3"},
+		{"toy:old", ``, "7"},
+		{"toy", `{"compat":"old"}`, "7"},
+		{"plain:only", ``, "1"},
+		{"foreign", `{"code":"c0de"}`, "1,c0de"},
+		{"foreign", ``, ""},
+		{"sharded:toy:fast", ``, "1,toy:fast=3"},
+		{"sharded:foreign", `{"config":{"code":"c0de"}}`, "1,foreign=1,c0de"},
+		{"sharded:foreign", ``, ""},
+		{"twice:sharded:toy", ``, "1,sharded:toy=1,toy=3"},
+	} {
+		s, err := c.Lookup(want.name, json.RawMessage(want.config))
+		require.NoError(t, err, want)
+		require.Equal(t, want.semantics, s.Semantics, want)
+		require.Equal(t, want.semantics, s.ForCapacity(5).Semantics, want)
+		require.Equal(t, want.semantics, s.Reduced(setting.Demand{}).Semantics, want)
+	}
+	s, err := c.Lookup("toy", nil)
+	require.NoError(t, err)
+	s.Name, s.Forecast = "mine", slices.Values([]power.Expected{})
+	locked, ok := s.WithLocks()
+	require.True(t, ok)
+	shared, ok := s.WithShare(0.5)
+	require.True(t, ok)
+	for _, made := range []setting.Setup{locked, shared, s.Reduced(setting.Demand{}), s.ForCapacity(5)} {
+		require.Equal(t, "3", made.Semantics)
+		require.Equal(t, "mine", made.Name)
+		require.NotNil(t, made.Forecast)
+	}
+	sharded, err := s.Sharded("mine", 2, "stream")
+	require.NoError(t, err)
+	require.Equal(t, "1,mine=3", sharded.Semantics)
+
+	s = setting.SetupOf("toy", buildToy, toyConfig{})
+	require.Empty(t, s.Semantics, "no catalogue, no version")
+	sharded, err = s.Sharded("shards", 2, "stream")
+	require.NoError(t, err)
+	require.Empty(t, sharded.Semantics)
+}
+
 func TestBuildErrorReturnsNoStrategy(t *testing.T) {
 	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"kind":"none"}`))
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -60,12 +61,25 @@ type Spec struct {
 	// has that name.
 	Originals []Spec
 
-	setup func(name string, preset, override json.RawMessage) (Setup, error)
+	// Semantics is the version of the placements, from 1. It is raised when equal calls over equal
+	// answers of the device may get other addresses, sizes or errors, make other device calls, or
+	// leave other counters or free chunks, with the same Config. Stored results of another version
+	// are not used again. Each of the Originals has its own.
+	Semantics int
+
+	setup func(s Spec, name string, preset, override json.RawMessage) (Setup, error)
 }
 
 // KnownAs returns the entry with [Spec.Known].
 func (s Spec) KnownAs(names ...string) Spec {
 	s.Known = names
+	return s
+}
+
+// WithSemantics returns the entry with version n of its placements; see [Spec.Semantics]. An entry
+// without it has version 1.
+func (s Spec) WithSemantics(n int) Spec {
+	s.Semantics = n
 	return s
 }
 
@@ -147,16 +161,25 @@ type BaselineConfig interface {
 	Baseline() bool
 }
 
+// ForeignConfig is a configuration of a strategy whose placements are decided by code outside this
+// program, such as a shared object.
+type ForeignConfig interface {
+	// Semantics returns a text that changes with that code, such as its hash. It returns "" if it
+	// cannot see all of the code, so that results must not be stored.
+	Semantics() string
+}
+
 // SpecOf returns the catalogue entry of a strategy whose constructor is build. C is its
 // Config: a struct that encodes to JSON and whose zero value is useful.
 func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source, C) (S, error),
 	presets ...Preset) Spec {
 	return Spec{
-		Name:    name,
-		Doc:     doc,
-		Presets: presets,
-		Knobs:   knobsOf[C](),
-		setup: func(name string, preset, override json.RawMessage) (Setup, error) {
+		Name:      name,
+		Doc:       doc,
+		Presets:   presets,
+		Knobs:     knobsOf[C](),
+		Semantics: 1,
+		setup: func(s Spec, name string, preset, override json.RawMessage) (Setup, error) {
 			var c C
 			for _, layer := range []json.RawMessage{preset, override} {
 				if err := strictjson.Decode(layer, &c); err != nil {
@@ -169,9 +192,25 @@ func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source,
 					return Setup{}, err
 				}
 			}
-			return SetupOf(name, build, c), nil
+			setup := SetupOf(name, build, c)
+			setup.Semantics = s.semantics(c)
+			return setup, nil
 		},
 	}
+}
+
+// semantics returns [Setup.Semantics] of a configuration.
+func (s Spec) semantics(config any) string {
+	version := strconv.Itoa(s.Semantics)
+	f, ok := config.(ForeignConfig)
+	if !ok {
+		return version
+	}
+	foreign := f.Semantics()
+	if foreign == "" {
+		return ""
+	}
+	return version + "," + foreign
 }
 
 // Setup is one strategy with one configuration, ready to be built any number of times.
@@ -183,6 +222,13 @@ type Setup struct {
 	Baseline     bool        // others are compared with it; no verdict names it the winner
 	// Forecast, if not nil, is passed to each strategy that is built, if it is a [power.Planner].
 	Forecast power.Forecast
+	// Semantics is the version of the placements: setups of equal name, configuration, forecast and
+	// semantics make the same decisions, in any build of the program. A stored result is valid as
+	// long as they are equal. It is [Spec.Semantics] as text. For a [ForeignConfig] its text
+	// follows after a comma, for shards the strategy of each with its version, such as "1,tlsf=3".
+	// It is "" for a setup that no [Spec] made, and if foreign code cannot be seen: results must
+	// not be stored.
+	Semantics string
 
 	build       func(device.Source) (alloc.Strategy, error)
 	forCapacity func(device.Size) Setup
@@ -202,15 +248,18 @@ func (s Setup) New(src device.Source) (alloc.Strategy, error) {
 }
 
 // ForCapacity returns the setup for a device of n bytes, under the same name and with the same
-// forecast. A strategy with its own limit gets the limit n; any other setup is returned unchanged.
-func (s Setup) ForCapacity(n device.Size) Setup {
-	fitted := s.forCapacity(n)
-	fitted.Name, fitted.Forecast = s.Name, s.Forecast
-	return fitted
+// forecast and semantics. A strategy with its own limit gets the limit n; any other setup is
+// returned unchanged.
+func (s Setup) ForCapacity(n device.Size) Setup { return s.like(s.forCapacity(n)) }
+
+// like returns a setup of the same strategy with the fields of s that no configuration determines.
+func (s Setup) like(other Setup) Setup {
+	other.Name, other.Forecast, other.Semantics = s.Name, s.Forecast, s.Semantics
+	return other
 }
 
 // SetupOf returns the setup of a strategy whose constructor is build. C is its Config, with
-// defaults filled in. Catalogues make setups by [SpecOf].
+// defaults filled in. Catalogues make setups by [SpecOf]; this one has no [Setup.Semantics].
 func SetupOf[C any, S alloc.Strategy](name string, build func(device.Source, C) (S, error), c C) Setup {
 	s := Setup{Name: name, Config: c}
 	s.build = func(src device.Source) (alloc.Strategy, error) {
@@ -271,7 +320,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 		if err != nil {
 			return Setup{}, err
 		}
-		return spec.setup(name, json.RawMessage(fields), override)
+		return spec.setup(spec, name, json.RawMessage(fields), override)
 	}
 	if j < 0 && hasPreset {
 		return Setup{}, fmt.Errorf("unknown preset %q of %s: %s", preset, base, spec.wanted(name, preset))
@@ -290,7 +339,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 		}
 		spec = original
 	}
-	return spec.setup(strings.TrimSuffix(name, ":"), fields, override)
+	return spec.setup(spec, strings.TrimSuffix(name, ":"), fields, override)
 }
 
 // wanted returns the suggestion for an unknown strategy: the strategy that is known by that name;

@@ -111,7 +111,7 @@ func (s Setup) WithLocks() (Setup, bool) {
 	if s.withLocks == nil {
 		return Setup{}, false
 	}
-	return s.withLocks(), true
+	return s.like(s.withLocks()), true
 }
 
 // Unbound reports whether the capacity of the device affects only which requests fail.
@@ -122,7 +122,7 @@ func (s Setup) Unbound() bool {
 
 // Reduced returns the setup with the simplest configuration that makes the same decisions in every
 // trace of a demand, or the setup itself if its configuration is not a [ReducedConfig].
-func (s Setup) Reduced(d Demand) Setup { return s.reduced(d) }
+func (s Setup) Reduced(d Demand) Setup { return s.like(s.reduced(d)) }
 
 // Exports returns how users of each framework choose the configuration; none if they cannot.
 func (s Setup) Exports() []Export {
@@ -146,5 +146,5 @@ func (s Setup) WithShare(share float64) (Setup, bool) {
 	if s.withShare == nil {
 		return Setup{}, false
 	}
-	return s.withShare(share), true
+	return s.like(s.withShare(share)), true
 }

@@ -32,6 +32,10 @@ type ShardedConfig struct {
 // maxShards bounds the locks that one call may take.
 const maxShards = 1024
 
+// shardedSemantics is the version of the placements that [wrap.Sharded] decides: the shard of a
+// request, and the device that the shards share.
+const shardedSemantics = 1
+
 // choices are the values of ShardedConfig.By.
 var choices = map[string]wrap.Choice{"thread": wrap.ByThread, "stream": wrap.ByStream}
 
@@ -49,17 +53,17 @@ func (c ShardedConfig) WithDefaults() (ShardedConfig, error) {
 }
 
 // Sharded returns the catalogue entry "sharded" for the strategies of c: "sharded:tlsf" is tlsf in
-// shards, and its Config is a [ShardedConfig].
+// shards, and its Config is a [ShardedConfig]. Its semantics have the strategy's, as "1,tlsf=3".
 func Sharded(c Catalogue) Spec {
 	return Spec{
 		Name:  "sharded",
 		Doc:   "a strategy in shards by thread or stream, each behind a lock: sharded:NAME",
-		Knobs: knobsOf[ShardedConfig](),
+		Knobs: knobsOf[ShardedConfig](), Semantics: shardedSemantics,
 		Given: func(name string) (string, error) {
 			fields, err := json.Marshal(map[string]string{"of": name})
 			return string(fields), err
 		},
-		setup: func(name string, preset, override json.RawMessage) (Setup, error) {
+		setup: func(_ Spec, name string, preset, override json.RawMessage) (Setup, error) {
 			var s ShardedConfig
 			for _, layer := range []json.RawMessage{preset, override} {
 				if err := strictjson.Decode(layer, &s); err != nil {
@@ -82,7 +86,8 @@ func Sharded(c Catalogue) Spec {
 	}
 }
 
-// Sharded returns the setup of n shards of s, by "thread" or "stream".
+// Sharded returns the setup of n shards of s, by "thread" or "stream". Its semantics are "" if the
+// semantics of s are.
 func (s Setup) Sharded(name string, n int, by string) (Setup, error) {
 	c := ShardedConfig{Of: s.Name, Shards: n, By: by}
 	var err error
@@ -101,8 +106,12 @@ func (s Setup) sharded(name string, c ShardedConfig) Setup {
 		c.Config, _ = json.Marshal(inner.Config) // the Config of the same strategy could be encoded
 		return inner.sharded(name, c)
 	}
+	var semantics string
+	if s.Semantics != "" {
+		semantics = fmt.Sprintf("%d,%s=%s", shardedSemantics, s.Name, s.Semantics)
+	}
 	return Setup{
-		Name: name, Config: c, Promises: shardedPromises(s.Promises), Preallocates: s.Preallocates,
+		Name: name, Config: c, Semantics: semantics, Promises: shardedPromises(s.Promises), Preallocates: s.Preallocates,
 		build: func(src device.Source) (alloc.Strategy, error) {
 			return wrap.Sharded(src, c.Shards, choices[c.By], s.build)
 		},
