@@ -122,8 +122,8 @@ func (r *Recipe) sources() (map[string]string, error) {
 	return files, err
 }
 
-// key returns the hash of all inputs except the compiler.
-func (r *Recipe) key() (string, error) {
+// Key returns the hash of all inputs except the compiler.
+func (r *Recipe) Key() (string, error) {
 	files, err := r.sources()
 	return r.name(nil, files), err
 }

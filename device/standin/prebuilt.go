@@ -29,7 +29,7 @@ func (f *Facts) Prebuild(dir string) error {
 	if err != nil {
 		return err
 	}
-	key, err := r.key()
+	key, err := r.Key()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (f *Facts) prebuilt(dir string, names []string) (files, releases []string, 
 		if err != nil {
 			return nil, nil, err
 		}
-		switch key, err := r.key(); {
+		switch key, err := r.Key(); {
 		case err != nil:
 			return nil, nil, err
 		case key+".json" != filepath.Base(path): // built from other sources than those of this program

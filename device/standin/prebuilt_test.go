@@ -16,7 +16,7 @@ func prebuiltOf(t *testing.T, dir, release string) string {
 	f := wheelFacts(t, release)
 	r, names, err := f.recipe()
 	require.NoError(t, err)
-	key, err := r.key()
+	key, err := r.Key()
 	require.NoError(t, err)
 	set := prebuilt{Facts: f, Files: map[string]string{}}
 	for _, name := range names {

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -164,7 +166,7 @@ func (c Config) WithDefaults() (Config, error) {
 	case !device.IsPowerOfTwo(c.Align) || c.Align > device.GiB:
 		return c, fmt.Errorf("plugin: align %d: want a power of two up to 1GiB", uint64(c.Align))
 	}
-	hash, err := inspect(c.Path, c.symbols())
+	hash, _, err := inspect(c.Path, c.symbols())
 	if err != nil {
 		return c, fmt.Errorf("plugin: %w", err)
 	}
@@ -173,6 +175,40 @@ func (c Config) WithDefaults() (Config, error) {
 	}
 	c.SHA256 = hash
 	return c, nil
+}
+
+// system are the libraries that decide no placement, by the part of their name before ".so": the
+// system's for C and C++, and the names of the stand-ins, which belong to the host.
+var system = []string{
+	"ld-linux", "ld-linux-aarch64", "ld-linux-x86-64", "libc", "libdl", "libgcc_s", "libm", "libpthread", "librt",
+	"libstdc++", "libcuda", "libcudart",
+}
+
+// Semantics implements [setting.ForeignConfig] by a hash of the shared object and of the host's
+// sources. It returns "" if the defaults are not filled in, if the file cannot be read or has
+// changed since, and if the object needs a library that is not the system's: only the dynamic
+// linker knows its file. Libraries that the plug-in loads itself, and variables of the environment
+// that it reads, are not seen.
+func (c Config) Semantics() string {
+	hash, libraries, err := inspect(c.Path, nil)
+	if err != nil || hash != c.SHA256 {
+		return ""
+	}
+	for _, l := range libraries {
+		if name, _, _ := strings.Cut(l, ".so"); !slices.Contains(system, name) {
+			return ""
+		}
+	}
+	r, err := recipe()
+	if err != nil {
+		return ""
+	}
+	host, err := r.Key()
+	if err != nil {
+		return ""
+	}
+	both := sha256.Sum256([]byte(hash + host))
+	return hex.EncodeToString(both[:])
 }
 
 // symbols returns the names of all functions, "" for functions that are not set.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,4 +83,37 @@ func TestPathsMayBePercentEncoded(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, object, 0o600))
 	s := named(t, filepath.Dir(path)+"/a%2Cb%3Fc d.so", "alloc=throws&free=frees")
 	require.Equal(t, path, s.Config.(plugin.Config).Path)
+}
+
+// TestSemanticsFollowTheObject compares the semantics of equal, changed and missing shared objects,
+// and of one that needs a library of its own.
+func TestSemanticsFollowTheObject(t *testing.T) {
+	t.Parallel()
+	const query = "alloc=throws&free=frees"
+	path := object(t, "throws.cc")
+	s := named(t, path, query)
+	require.Regexp(t, `^1,[0-9a-f]{64}$`, s.Semantics)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	write := func(name, more string) string {
+		out := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(out, append(slices.Clone(text), more...), 0o600))
+		return out
+	}
+	require.Equal(t, s.Semantics, named(t, write("copy.so", ""), query).Semantics, "the path does not matter")
+	other := write("other.so", "x")
+	changed := named(t, other, query)
+	require.Regexp(t, `^1,[0-9a-f]{64}$`, changed.Semantics)
+	require.NotEqual(t, s.Semantics, changed.Semantics)
+
+	c := changed.Config.(plugin.Config)
+	require.Equal(t, changed.Semantics, "1,"+c.Semantics())
+	require.NoError(t, os.WriteFile(other, text, 0o600))
+	require.Empty(t, c.Semantics(), "another file than the one that was looked up")
+	require.NoError(t, os.Remove(other))
+	require.Empty(t, c.Semantics(), "no file")
+	require.Empty(t, plugin.Config{Path: path}.Semantics(), "no defaults")
+
+	linked := object(t, "throws.cc", "-Wl,--no-as-needed", path)
+	require.Empty(t, named(t, linked, query).Semantics, "the linker decides which library it gets")
 }

@@ -22,37 +22,38 @@ var machines = map[string]elf.Machine{
 	"s390x":   elf.EM_S390,
 }
 
-// inspect reads a shared object and returns its SHA-256. It fails if the file does not exist, is no
-// shared object of this machine, or lacks one of the symbols that are not empty. It is checked here
-// because the errors of the system's loader are less clear.
-func inspect(path string, symbols []string) (hash string, err error) {
+// inspect reads a shared object and returns its SHA-256 and the libraries it needs. It fails if the
+// file does not exist, is no shared object of this machine, or lacks one of the symbols that are
+// not empty. It is checked here because the errors of the system's loader are less clear.
+func inspect(path string, symbols []string) (hash string, libraries []string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s: no such file", path)
+		return "", nil, fmt.Errorf("%s: no such file", path)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: want a regular file", path)
+		return "", nil, fmt.Errorf("%s: want a regular file", path)
 	}
 	object, err := elf.NewFile(f)
 	if err != nil || object.Type != elf.ET_DYN {
-		return "", fmt.Errorf("%s: want a shared object", path)
+		return "", nil, fmt.Errorf("%s: want a shared object", path)
 	}
 	if want, ok := machines[runtime.GOARCH]; ok && object.Machine != want {
-		return "", fmt.Errorf("%s: built for %v, this program runs on %v", path, object.Machine, want)
+		return "", nil, fmt.Errorf("%s: built for %v, this program runs on %v", path, object.Machine, want)
 	}
 	if err := hasSymbols(object, symbols); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
+		return "", nil, fmt.Errorf("%s: %w", path, err)
 	}
 	// Hash the bytes that were inspected: the file may change before it is read again.
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	libraries, err = object.ImportedLibraries()
+	return hex.EncodeToString(h.Sum(nil)), libraries, err
 }
 
 // hasSymbols returns an error that names the first missing symbol and the nearest exported one.
