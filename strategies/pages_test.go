@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	rewrite  = flag.Bool("rewrite", false, "write the tables of docs/strategies")
+	rewrite  = flag.Bool("rewrite", false, "write the tables of docs/strategies, and testdata/semantics.txt")
 	allPages = flag.Bool("pages.all", false, "compare every row of the tables of settings, not only the first")
 )
 
