@@ -46,6 +46,7 @@ func TestAnOutsidersStrategyIsInEveryDefaultList(t *testing.T) {
 	require.Contains(t, over(t, c, "remat", "--help"), "vmm,stitch,mine")
 	require.Contains(t, over(t, c, "tune", "--strategy", "mine", "--points", "1", path), "mine")
 	require.Contains(t, over(t, c, "strategies"), "│ mine ")
+	require.Contains(t, over(t, c, "strategies", "mine"), "mine: another best fit (semantics 1)")
 	require.Contains(t, over(t, c, "__complete", "compare", "--strategies", "mi"), "mine\n")
 }
 

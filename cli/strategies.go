@@ -20,7 +20,8 @@ func newStrategies(catalogue setting.Catalogue) *cobra.Command {
 		Use:   "strategies [NAME]",
 		Short: "List the strategies, or the presets and settings of one",
 		Long: `Without NAME, list every strategy and preset. With NAME, describe its presets and its settings, with
-defaults and the values that "vramyard tune" searches.`,
+defaults and the values that "vramyard tune" searches. The number after "semantics" rises when the
+strategy places blocks in another way than before.`,
 		Example: "  vramyard strategies\n  vramyard strategies tlsf",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -78,7 +79,7 @@ func showStrategy(w io.Writer, s setting.Spec) error {
 		tried := text.WrapSoft(strings.Join(grid, ", "), 28)
 		knobs = append(knobs, []any{k.Name, k.Type, showValue(k, k.Default), tried, text.WrapSoft(k.Doc, 60)})
 	}
-	fmt.Fprintf(w, "%s: %s\n\n", s.Name, s.Doc)
+	fmt.Fprintf(w, "%s: %s (semantics %d)\n\n", s.Name, s.Doc, s.Semantics)
 	if len(presets) > 0 {
 		t := report.TextSheet([]report.Column{{Name: "preset"}, {Name: "settings"}, {Name: "description"}}, presets...)
 		fmt.Fprintf(w, "%s\n\n", t.Terminal(w))
