@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/vectors"
@@ -109,7 +110,7 @@ func sequenceOf(name string, parts []given) (s sequence, err error) {
 		if p.trace, err = replay.Prepare(context.Background(), g.trace); err != nil {
 			return s, err
 		}
-		fmt.Fprintf(h, "%d %+v\n", engine, g.device)
+		fmt.Fprintf(h, "%d %+v\n", compare.Engine, g.device)
 		if err := trace.Write(h, g.trace); err != nil {
 			return s, err
 		}

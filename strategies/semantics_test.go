@@ -31,11 +31,6 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// engine is the version of the replay and of the simulated device, which give strategies their
-// calls and answer them. It is part of the hash of every sequence, so that no digest is compared
-// with one of another version.
-const engine = 1
-
 // semanticsFile has a digest of the decisions of every strategy in every sequence.
 var semanticsFile = filepath.Join("testdata", "semantics.txt")
 
@@ -417,7 +412,7 @@ func refusals(was, is semanticsTable) (all []string) {
 		case spec == "sharded" && len(changed) > 1: // the strategy in the shards is to blame
 		case len(rows) > 0:
 			all = append(all, fmt.Sprintf("%s: other decisions under the same version: %s: raise it by WithSemantics in "+
-				"strategies.go; if the replay or the simulated device has changed, raise engine in semantics_test.go",
+				"strategies.go; if the replay or the simulated device has changed, raise compare.Engine",
 				spec, strings.Join(rows, ", ")))
 		case raised[spec] && !fresh[spec]:
 			all = append(all, fmt.Sprintf("%s: its version was raised, but no decision differs, so valid results would be "+

@@ -40,6 +40,18 @@ func (c *Cells) Counts() (computed, recalled int) {
 	return int(c.computed.Load()), int(c.recalled.Load())
 }
 
+// storeError is an error of a store.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// OfStore reports whether an error is of a store, or a [Disagreement], and not of a computation.
+func OfStore(err error) bool {
+	_, failed := errors.AsType[storeError](err)
+	_, differs := errors.AsType[*Disagreement](err)
+	return failed || differs
+}
+
 // Disagreement is a cell whose exact figures differ between two workers.
 type Disagreement struct {
 	Cell  string          // hash of the key
@@ -63,7 +75,10 @@ func Name(hash string) string { return "cells/" + hash[:2] + "/" + hash + ".json
 
 // ConflictName returns the name of the object that keeps the exact figures of another worker that
 // disagrees. Who is the hash of these figures.
-func ConflictName(hash, who string) string { return "conflicts/" + hash + "." + who + ".json" }
+func ConflictName(hash, who string) string { return Conflicts + hash + "." + who + ".json" }
+
+// Conflicts is the prefix of the objects of [ConflictName].
+const Conflicts = "conflicts/"
 
 // Result is the result of a cell. E are its exact figures: equal on every machine. M are the
 // measured ones, such as times.
@@ -106,7 +121,7 @@ func Read[E, M any](ctx context.Context, s Store, hash string) (Result[E, M], er
 	if err == nil {
 		err = errors.Join(json.Unmarshal(r.Exact, &result.Exact), json.Unmarshal(r.Measured, &result.Measured))
 		if err != nil {
-			err = fmt.Errorf("cell %s in %v: %w", hash, s, err)
+			err = storeError{fmt.Errorf("cell %s in %v: %w", hash, s, err)}
 		}
 	}
 	return result, err
@@ -116,19 +131,19 @@ func read(ctx context.Context, s Store, hash string) (*record, error) {
 	text, err := s.Get(ctx, Name(hash))
 	if err != nil {
 		if !errors.Is(err, ErrMissing) {
-			err = fmt.Errorf("cell %s in %v: %w", hash, s, err)
+			err = storeError{fmt.Errorf("cell %s in %v: %w", hash, s, err)}
 		}
 		return nil, err
 	}
 	r := &record{}
 	if json.Unmarshal(text, r) != nil {
 		if err := s.Remove(ctx, Name(hash)); err != nil {
-			return nil, fmt.Errorf("damaged cell %s in %v: %w", hash, s, err)
+			return nil, storeError{fmt.Errorf("damaged cell %s in %v: %w", hash, s, err)}
 		}
 		return nil, ErrMissing
 	}
 	if r.Schema != Schema {
-		return nil, fmt.Errorf("cell %s in %v: schema %.40q: want %q", hash, s, r.Schema, Schema)
+		return nil, storeError{fmt.Errorf("cell %s in %v: schema %.40q: want %q", hash, s, r.Schema, Schema)}
 	}
 	return r, nil
 }
@@ -150,7 +165,7 @@ func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result
 		return c.agree(ctx, hash, rec.Exact, text)
 	}
 	if err != nil {
-		return fmt.Errorf("cell %s in %v: %w", hash, c.store, err)
+		return storeError{fmt.Errorf("cell %s in %v: %w", hash, c.store, err)}
 	}
 	return nil
 }
@@ -163,7 +178,7 @@ func (c *Cells) agree(ctx context.Context, hash string, exact, text []byte) erro
 	}
 	who := hashOf(exact)
 	if err := c.store.Put(ctx, ConflictName(hash, who), append(text, '\n')); err != nil && !errors.Is(err, ErrTaken) {
-		return fmt.Errorf("cell %s in %v: %w", hash, c.store, err)
+		return storeError{fmt.Errorf("cell %s in %v: %w", hash, c.store, err)}
 	}
 	return &Disagreement{Cell: hash, Ours: exact, Other: other.Exact}
 }

@@ -6,6 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc/setting"
 )
 
 // Key is the input of a cell: everything that determines its exact figures. Two keys with the same
@@ -23,6 +26,18 @@ type Key struct {
 	Semantics string          `json:"semantics"` // setting.Setup.Semantics
 	Device    any             `json:"device"`    // replay.Target; encodes to JSON
 	Search    any             `json:"search"`    // how the figures are computed; encodes to JSON
+}
+
+// Of returns a key with the strategy, configuration and version of a setup. It returns false if
+// results of the setup must not be stored, because its placements have no version.
+func (k Key) Of(s setting.Setup) (Key, bool) {
+	config, err := json.Marshal(s.Config)
+	if err != nil || s.Semantics == "" {
+		return k, false
+	}
+	k.Strategy, _, _ = strings.Cut(s.Name, ":")
+	k.Config, k.Semantics = config, s.Semantics
+	return k, true
 }
 
 // Canonical returns the key as canonical JSON: the keys of objects are sorted, there is no white

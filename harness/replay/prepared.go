@@ -28,6 +28,7 @@ type Prepared struct {
 	src      trace.Source
 	head     trace.Head
 	batches  [numTimings]*lazyBatch // of a trace in memory, nil of others
+	hash     func() (string, error)
 }
 
 // batch is a run of events with their layout.
@@ -69,6 +70,7 @@ const noPlace = math.MaxUint32
 // first needs it. It fails with the errors of reading, and soon after ctx ends with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	p := &Prepared{recorded: src, head: src.Head()}
+	p.hash = sync.OnceValues(func() (string, error) { return trace.ContentHash(src) })
 	var err error
 	if p.requests, err = RequestsOf(p.head.Header); err != nil {
 		return nil, err
@@ -240,6 +242,9 @@ func (p *Prepared) checkMarks(setup setting.Setup) error {
 	}
 	return nil
 }
+
+// Hash returns the [trace.ContentHash] of the trace. The first call walks it.
+func (p *Prepared) Hash() (string, error) { return p.hash() }
 
 // Memory returns the approximate bytes of replays beyond the trace: shared by all, and for each
 // replay.

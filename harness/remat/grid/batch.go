@@ -120,9 +120,11 @@ func LargestBatches(ctx context.Context, logs []BatchLog, setups []setting.Setup
 	error) {
 	r := &BatchReport{Schema: BatchSchema, Provenance: provenance.Read(), Settings: o.Settings, Sizes: o.Sizes}
 	var recordings []remat.Recording
+	var unnamed []Recorded // for cells
 	for _, l := range slices.SortedStableFunc(slices.Values(logs), func(a, b BatchLog) int { return a.Batch - b.Batch }) {
 		recordings = append(recordings, remat.Recording{Batch: l.Batch, Schedule: l.Schedule})
 		r.Recorded = append(r.Recorded, Recorded{l.Batch, l.Model, l.Schedule.SHA256})
+		unnamed = append(unnamed, Recorded{Batch: l.Batch, SHA256: l.Schedule.SHA256})
 	}
 	b, err := remat.NewBatches(recordings)
 	if err == nil {
@@ -134,7 +136,7 @@ func LargestBatches(ctx context.Context, logs []BatchLog, setups []setting.Setup
 	if err != nil {
 		return nil, err
 	}
-	fits := o.fits(setups)
+	fits := o.fits(setups, unnamed)
 	finished := make([]bool, len(fits))
 	var done atomic.Int64
 	err = parallel(ctx, len(fits), o.Workers, func(i int) error {
@@ -175,20 +177,22 @@ func (o *BatchOptions) judge(b *remat.Batches) error {
 // fit is a search for a Fit.
 type fit struct {
 	Fit
-	setup *setting.Setup // nil: counting
+	setup    *setting.Setup // nil: counting
+	recorded []Recorded     // of the report, without names
 }
 
-func (o *BatchOptions) fits(setups []setting.Setup) (all []fit) {
+func (o *BatchOptions) fits(setups []setting.Setup, recorded []Recorded) (all []fit) {
 	heuristics := append([]string{NoEviction}, o.Heuristics...)
 	for _, budget := range o.Budgets {
 		for _, h := range heuristics {
-			all = append(all, fit{Fit: Fit{Budget: budget, Strategy: Counting, Ladder: Evict, Heuristic: h}})
+			all = append(all, fit{Fit: Fit{Budget: budget, Strategy: Counting, Ladder: Evict, Heuristic: h},
+				recorded: recorded})
 		}
 		for i := range setups {
 			for _, ladder := range o.Ladders {
 				for _, h := range heuristics {
 					all = append(all, fit{Fit{Budget: budget, Strategy: setups[i].Name, Ladder: ladder, Heuristic: h,
-						Baseline: setups[i].Baseline}, &setups[i]})
+						Baseline: setups[i].Baseline}, &setups[i], recorded})
 				}
 			}
 		}
@@ -232,9 +236,20 @@ func (f *fit) run(ctx context.Context, batch int, b *remat.Batches, o *BatchOpti
 	if BoundsOf(s).LowerBound > f.Budget {
 		return &Run{Verdict: remat.OOMCapacity}, nil
 	}
+	run := &Run{
+		Model: fmt.Sprintf("batch size %d", batch), Strategy: f.Strategy, Heuristic: f.Heuristic, Budget: f.Budget,
+	}
+	of := searchOf(&o.Options, f.Heuristic, f.Ladder, f.Budget)
+	of.Limit, of.Batch, of.Recorded = limitOf(o.Limit, s.Cost), batch, f.recorded
+	return run, run.recall(ctx, o.Cells, f.recorded[0].SHA256, f.setup, of,
+		func() error { return f.compute(ctx, s, run, &o.Options) })
+}
+
+// compute runs a log.
+func (f *fit) compute(ctx context.Context, s *remat.Schedule, run *Run, o *Options) error {
 	c, err := o.config(f.Budget, f.setup == nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c.Heuristic, c.Ladder, c.Limit, c.Budget = f.Heuristic, f.Ladder, limitOf(o.Limit, s.Cost), f.Budget
 	ctx, stop := context.WithCancel(ctx)
@@ -243,14 +258,12 @@ func (f *fit) run(ctx context.Context, batch int, b *remat.Batches, o *BatchOpti
 	if f.Heuristic == NoEviction {
 		c.Heuristic, c.Observer = "lru", first // any heuristic: the run ends with the first victim
 	}
-	p := point{log: &Log{Schedule: s}, setup: f.setup, config: c, run: &Run{
-		Model: fmt.Sprintf("batch size %d", batch), Strategy: f.Strategy, Heuristic: f.Heuristic, Budget: f.Budget,
-	}}
-	err = p.execute(ctx)
+	p := point{log: &Log{Schedule: s}, setup: f.setup, config: c, run: run}
+	err = p.compute(ctx)
 	if first.seen && (err == nil || errors.Is(err, context.Canceled)) {
 		p.run.Verdict, err = Evicts, nil
 	}
-	return p.run, err
+	return err
 }
 
 // firstEviction ends a run when a victim was evicted because memory was short.

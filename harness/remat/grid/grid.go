@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/remat"
 )
@@ -36,6 +37,8 @@ type Options struct {
 	Ladders    []string // of remat.Ladders, for strategies
 	Ratios     []Ratio  // budgets, as shares of the base peak
 	Workers    int      // parallel runs; 0: one per core
+	// Cells are runs that are computed only once; nil: everything is computed.
+	Cells *cell.Cells
 	// Done is called after each run, concurrently, with the approximate share of the work done, 0
 	// to 1; may be nil.
 	Done func(share float64)

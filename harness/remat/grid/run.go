@@ -118,7 +118,14 @@ func (p *point) memory() (remat.Memory, func() error, error) {
 	return m, m.Close, nil
 }
 
-func (p *point) execute(ctx context.Context) error {
+// execute runs the point, unless its cell is stored.
+func (p *point) execute(ctx context.Context, o *Options) error {
+	s := searchOf(o, p.run.Heuristic, p.run.Ladder, p.run.Budget)
+	s.Limit = p.config.Limit
+	return p.run.recall(ctx, o.Cells, p.log.Schedule.SHA256, p.setup, s, func() error { return p.compute(ctx) })
+}
+
+func (p *point) compute(ctx context.Context) error {
 	m, done, err := p.memory()
 	if err != nil {
 		return err
@@ -162,7 +169,7 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 	}
 	var steps atomic.Int64 // schedule steps of completed runs
 	err := parallel(ctx, len(points), o.Workers, func(i int) error {
-		err := points[i].execute(ctx)
+		err := points[i].execute(ctx, &o)
 		if finished[i] = err == nil; err == nil && o.Done != nil {
 			o.Done(float64(steps.Add(int64(len(points[i].log.Schedule.Steps)))) / float64(all))
 		}

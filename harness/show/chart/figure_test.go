@@ -51,8 +51,9 @@ func texts(svg string) (all []string) {
 
 // row returns a run of a comparison.
 func row(trace, strategy string, bound, need device.Size) compare.Run {
-	r := compare.Run{Trace: trace, TraceSHA256: "ab", Strategy: strategy, Config: json.RawMessage("{}"), LowerBound: bound,
-		Waste: 0.25, External: 0.5, Internal: 0.125, PeakReserved: 2 * bound}
+	r := compare.Run{Figures: compare.Figures{Trace: trace, TraceSHA256: "ab", Strategy: strategy,
+		Config: json.RawMessage("{}"), LowerBound: bound, Waste: 0.25, External: 0.5, Internal: 0.125,
+		PeakReserved: 2 * bound}}
 	if need > 0 {
 		r.MinCapacity = &need
 	}

@@ -20,14 +20,22 @@ import (
 
 func size(n device.Size) *device.Size { return &n }
 
+func reportOf(figures ...compare.Figures) *compare.Report {
+	r := &compare.Report{Schema: compare.Schema}
+	for _, f := range figures {
+		r.Runs = append(r.Runs, compare.Run{Figures: f})
+	}
+	return r
+}
+
 // runs is a report of two traces, its rows in no useful order.
 func runs() *compare.Report {
-	return &compare.Report{Schema: compare.Schema, Runs: []compare.Run{
+	r := reportOf([]compare.Figures{
 		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
 			SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
 			MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125,
-			DeviceCalls: 3, DeviceTime: 1_234_567, NsPerOp: 99.6},
+			DeviceCalls: 3, DeviceTime: 1_234_567},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`),
 			LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
 		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`),
@@ -35,8 +43,11 @@ func runs() *compare.Report {
 		{Trace: "one", TraceSHA256: "aa", Strategy: "least", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
 			MinCapacity: size(5 << 28), PeakReserved: 1 << 29, OOMs: 1, Device: 1 << 30},
 		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`),
-			MinCapacity: size(2 << 20), MetadataBytes: size(77)},
-	}}
+			MinCapacity: size(2 << 20)},
+	}...)
+	r.Runs[1].NsPerOp = 99.6
+	r.Runs[5].MetadataBytes = size(77)
+	return r
 }
 
 func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
@@ -67,7 +78,7 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.CompareTables(&out,
-		&compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
+		reportOf(compare.Figures{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20})))
 	require.Contains(t, out.String(), "│ FAILED: does not start on 1.00 MiB ")
 }
 
@@ -75,10 +86,10 @@ func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 // text.
 func TestFailuresAboveTheMinimumDifferFromTheSafeCapacity(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, report.CompareTables(&out, &compare.Report{Runs: []compare.Run{{
+	require.NoError(t, report.CompareTables(&out, reportOf(compare.Figures{
 		Trace: "one", Strategy: "large", Starts: true, MinCapacity: size(1 << 30), Device: 1 << 30,
 		FailsAbove: size(3 << 30), SafeFrom: size(3<<30 + 2<<20),
-	}}}))
+	})))
 	require.Contains(t, out.String(), `│ fails again at 3.00 GiB (2.00 MiB below "safe from") │`)
 }
 

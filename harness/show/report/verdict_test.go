@@ -20,7 +20,8 @@ func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) str
 	t.Helper()
 	var r compare.Report
 	for _, name := range order {
-		run := compare.Run{Trace: "chat", Strategy: name, Baseline: name == "direct", Starts: true, LowerBound: device.GiB}
+		run := compare.Run{Figures: compare.Figures{
+			Trace: "chat", Strategy: name, Baseline: name == "direct", Starts: true, LowerBound: device.GiB}}
 		if n := minima[name]; n != 0 {
 			run.MinCapacity = &n
 		}
@@ -86,10 +87,10 @@ func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
 		{size(12), nil, "bfc completes on 10.00 GiB and fails again up to 12.00 GiB."},
 	} {
 		var b strings.Builder
-		require.NoError(t, report.CompareTables(&b, &compare.Report{Runs: []compare.Run{{
+		require.NoError(t, report.CompareTables(&b, reportOf(compare.Figures{
 			Trace: "chat", Strategy: "bfc", Starts: true, OOMs: 1, Device: *size(11), LowerBound: *size(9),
 			MinCapacity: size(10), FailsAbove: c.above, SafeFrom: c.safe,
-		}}}))
+		})))
 		first, _, _ := strings.Cut(b.String(), "\n")
 		require.Equal(t, "No strategy completes chat on 11.00 GiB; "+c.want, first)
 	}

@@ -6,15 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -52,10 +51,20 @@ type Options struct {
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick   bool
+	Single  bool     // only the measuring replays, no search
 	Once    bool     // one measuring replay instead of the median of three
 	Origins []Origin // by trace: where it was recorded; nil: not known
 	// Training is the result of [Learn]; nil: no strategy has a forecast.
 	Training *Training
+	// Cells are results that are computed only once; nil: everything is computed. Replays on a GPU are
+	// never stored.
+	Cells *cell.Cells
+	// Probes stores every replay as a cell of its own too, so that an interrupted search continues and
+	// several programs share one.
+	Probes bool
+	// Rotate is by how many places the capacities that are tried at once are rotated, so that programs
+	// that share a search begin with different ones.
+	Rotate int
 }
 
 // Origin is the allocator and the device that a trace was recorded on.
@@ -118,9 +127,26 @@ type Report struct {
 	Runs    []Run     `json:"runs"` // by trace, then by strategy
 }
 
-// Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
-// defines each figure.
+// Run holds the figures of one strategy on one trace. docs/metrics.md defines each figure.
 type Run struct {
+	Figures
+	Measured
+}
+
+// Measured are the figures of a run that differ between machines, replays or builds.
+type Measured struct {
+	// host memory of the strategy at the end; null: not known
+	MetadataBytes *device.Size `json:"metadata_bytes"`
+	NsPerOp       float64      `json:"ns_per_op"` // median of three replays
+	// NsPerOpByRef is the same of replays that free by reference, where the strategy can
+	NsPerOpByRef *float64 `json:"ns_per_op_by_reference,omitempty"`
+	// NsPerOp is of the strategy's own clock, where it does its work
+	SelfTimed bool `json:"self_timed,omitempty"`
+}
+
+// Figures are the exact figures of a run: equal on every machine, as long as no version in the key
+// of its cell changes. Sizes are bytes.
+type Figures struct {
 	Trace       string          `json:"trace"`        // name of the trace
 	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
 	Strategy    string          `json:"strategy"`     // name and preset
@@ -161,20 +187,13 @@ type Run struct {
 	DeviceCalls uint64 `json:"device_calls"`  // of all kinds
 	// their time by the cost model of the device
 	DeviceTime uint64 `json:"device_time_ns"`
-	// host memory of the strategy at the end; null: not known
-	MetadataBytes *device.Size `json:"metadata_bytes"`
-	NsPerOp       float64      `json:"ns_per_op"` // median of three replays
-	// NsPerOpByRef is the same of replays that free by reference, where the strategy can
-	NsPerOpByRef *float64 `json:"ns_per_op_by_reference,omitempty"`
-	// NsPerOp is of the strategy's own clock, where it does its work
-	SelfTimed bool `json:"self_timed,omitempty"`
 	// hash of the trace that the strategy planned by; empty: by none
 	LearnedFrom string `json:"learned_from_sha256,omitempty" flat:"-"`
 }
 
 // Completed reports whether every request was granted in the measuring replay. If not, its figures
 // are of a part of the trace only.
-func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
+func (r *Figures) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
 
 // Compare replays every trace through every setup. If ctx ends, the error is the context's and the
 // report has the finished runs.
@@ -207,7 +226,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 		}
 		own := o.origin(i)
 		trial := NewTrial(p, prepared[i], j.setup, o.estimated(known, k))
-		trial.card = own.Card
+		trial.RecordedOn(own.Card)
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
@@ -255,308 +274,4 @@ func (o *Options) jobs(traces int, setups []setting.Setup) (all []job) {
 		slices.SortStableFunc(all, func(a, b job) int { return cmp.Compare(a.column, b.column) })
 	}
 	return all
-}
-
-// Trial is one strategy on one trace.
-type Trial struct {
-	pool  *Pool
-	trace *replay.Prepared
-	setup setting.Setup
-	bound device.Size // lower bound of the trace
-	card  device.Size // of the recorded run; 0: not known
-	o     Options
-
-	replayed atomic.Uint64 // events
-	recalled atomic.Uint64 // events that an earlier replay made unnecessary
-	known    outcomes      // of the replays so far
-	charged  device.Size   // peak of the last Measure
-	measured *Run          // row of the last Measure; nil before the first
-	followed *followed     // another trial that decides alike; nil: none is known
-}
-
-// Replayed returns how many events the trial has replayed so far.
-func (c *Trial) Replayed() uint64 { return c.replayed.Load() }
-
-// Recalled returns how many more events the trial would have replayed without the outcomes of
-// earlier replays.
-func (c *Trial) Recalled() uint64 { return c.recalled.Load() }
-
-// NewTrial returns a trial whose replays wait for a place in the pool.
-func NewTrial(p *Pool, t *replay.Prepared, s setting.Setup, o Options) *Trial {
-	return &Trial{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
-}
-
-// Run measures, searches the minimum capacity to its end, and measures again on the first of
-// [Trial.again] on which the trace completes.
-//
-// Every method ends with the error of ctx soon after that ends.
-func (c *Trial) Run(ctx context.Context) (Run, error) {
-	row, err := c.Measure(ctx, cmp.Or(c.o.Capacity, c.card, c.ample()))
-	if err != nil {
-		return Run{}, err
-	}
-	if row.Refused > 0 {
-		return row, nil
-	}
-	found, err := c.search(ctx, c.completesFrom(&row))
-	if err != nil {
-		return Run{}, err
-	}
-	for _, n := range c.again(&row, found.Minimum()) {
-		if row, err = c.Measure(ctx, n); err != nil {
-			return Run{}, err
-		}
-		if row.Completed() {
-			break
-		}
-	}
-	row.MinCapacity, row.FailsAbove, row.SafeFrom = found.Minimum(), found.FailsAbove(), found.SafeFrom()
-	row.Probes, row.SearchedUpTo = found.Tried()
-	return row, nil
-}
-
-// again returns the capacities of further measuring replays, nil if the user set a capacity or the
-// trace failed on its recorded card. A strategy that reserves its whole limit at once is measured
-// on its minimum capacity, because its reserved bytes on a larger device mean nothing. A strategy
-// that fails on the ample device is measured on a device that is ample by its minimum capacity, or
-// else on the minimum itself.
-func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
-	switch {
-	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
-		return nil
-	case c.setup.Preallocates:
-		return []device.Size{*minimum}
-	case !row.Completed():
-		return []device.Size{c.o.Device.Ample(Ample(*minimum)), *minimum}
-	}
-	return nil
-}
-
-func (c *Trial) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
-
-// completesFrom returns the capacity from which on the trace is known to complete: the peak of the
-// charged memory in the last Measure. It is 0, for unknown, if the capacity may influence the
-// strategy; see [setting.UnboundConfig].
-func (c *Trial) completesFrom(row *Run) device.Size {
-	if !row.Completed() || !c.setup.Unbound() || c.trace.Changes() {
-		return 0
-	}
-	return device.AlignUp(c.charged, Grid)
-}
-
-// search searches the minimum capacity from an ample one down, and upwards if need be.
-func (c *Trial) search(ctx context.Context, completesFrom device.Size) (*Search, error) {
-	effort := thorough
-	if c.o.Quick {
-		effort = quick
-	}
-	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), CompletesFrom: completesFrom}, effort)
-	for len(s.Points()) > 0 {
-		answers, err := c.complete(ctx, s.Points())
-		if err != nil {
-			return nil, err
-		}
-		s.Answer(answers)
-	}
-	return s, nil
-}
-
-// sideBySide is how many capacities of a trial are replayed at once. They cannot use each other's
-// outcomes: which one ends first depends on the scheduler, and so would the number of events. With
-// 2, 4 and 8 the full grid of whatif replays 1.10, 1.20 and 1.25 times the events of one at a time
-// on examples/oom/layouts.pickle.gz.
-const sideBySide = 2
-
-// complete reports for each of some capacities whether the trace completes on it. Outcomes that
-// earlier replays show are not replayed.
-func (c *Trial) complete(ctx context.Context, points []device.Size) ([]bool, error) {
-	answers := make([]bool, len(points))
-	for next := 0; next < len(points); {
-		var open []int
-		for ; next < len(points) && len(open) < sideBySide; next++ {
-			known, ok := c.recall(points[next])
-			if answers[next] = known; !ok {
-				open = append(open, next)
-			}
-		}
-		err := c.pool.Each(len(open), c.trace, func(k int) error {
-			res, err := c.replay(ctx, points[open[k]], replay.Options{StopAtOOM: true, ByRef: true})
-			answers[open[k]] = err == nil && completed(res)
-			return err
-		})
-		if err = cmp.Or(err, ctx.Err()); err != nil {
-			return answers, err
-		}
-	}
-	return answers, nil
-}
-
-// PeakCharged returns the most bytes that the device counted against its capacity in the last
-// Measure: those reserved, in whole pages of its own. 0 before the first.
-func (c *Trial) PeakCharged() device.Size { return c.charged }
-
-// Completes reports whether the trace completes on a device of n bytes. The replay ends at the
-// first request that finds no memory.
-func (c *Trial) Completes(ctx context.Context, n device.Size) (bool, error) {
-	answers, err := c.complete(ctx, []device.Size{n})
-	return answers[0], err
-}
-
-// recall returns whether the trace completes on n bytes, and false if earlier replays do not show
-// it.
-func (c *Trial) recall(n device.Size) (completes, ok bool) {
-	known, ok := c.known.of(c.setup.ForCapacity(n), n)
-	if !ok {
-		known, ok = c.followed.outcome(n)
-	}
-	if ok {
-		c.recalled.Add(known.events)
-	}
-	return known.completes, ok
-}
-
-// completed reports whether a replay granted every request that fitted memory.
-func completed(res *replay.Result) bool { return res != nil && res.OOMs == 0 }
-
-// Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it
-// returns has no minimum capacity.
-func (c *Trial) Measure(ctx context.Context, n device.Size) (Run, error) {
-	if c.measured != nil && c.measured.Device == n {
-		return *c.measured, nil
-	}
-	if row, ok := c.follow(n); ok {
-		return row, ctx.Err()
-	}
-	res, err := c.measure(ctx, n)
-	if err != nil {
-		return Run{}, err
-	}
-	t := c.trace.Head()
-	row := Run{
-		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: c.trace.Gap(), Strategy: c.setup.Name,
-		Baseline: c.setup.Baseline,
-		Events:   t.Events, LowerBound: c.bound, Device: n,
-	}
-	if c.setup.Forecast != nil && c.o.Training != nil {
-		row.LearnedFrom = c.o.Training.TraceSHA256
-	}
-	row.fill(res, c.setup.ForCapacity(n))
-	if res != nil {
-		c.charged = res.Peak.Charged
-	}
-	c.measured = &row
-	return row, nil
-}
-
-// fill copies the figures of a replay. It is nil if the strategy's initial reservation does not fit
-// the device.
-func (r *Run) fill(res *replay.Result, setup setting.Setup) {
-	if res == nil {
-		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
-		return
-	}
-	r.Starts = true
-	r.Config = res.Config
-	r.PeakRequested, r.PeakAllocated, r.PeakReserved = res.Peak.Requested, res.Peak.Allocated, res.Peak.Reserved
-	r.Waste, r.External, r.Internal = res.ReservationWaste, res.ExternalFragmentationPeak, res.InternalFragmentation
-	r.OOMs, r.Refused = res.OOMs, res.Refused
-	r.DeviceCalls, r.DeviceTime = res.DeviceCalls, res.DeviceTime
-	r.MetadataBytes, r.NsPerOp, r.SelfTimed = res.MetadataBytes, res.NsPerOp, res.SelfTimed
-	r.NsPerOpByRef = res.NsPerOpByRef
-}
-
-// measure replays with all figures on a device of n bytes and takes the median time of
-// several runs, and of as many that free by reference. It returns nil if the strategy cannot be
-// built on such a device.
-func (c *Trial) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
-	o, runs := replay.Options{Figures: !c.o.Quick}, timedRuns
-	if c.o.Quick || c.o.Once {
-		runs = 1
-	}
-	var first *replay.Result
-	var times, byRef []float64
-	for len(times) < runs { // sequentially: repeats that share the cores would disturb each other's times
-		res, err := c.alone(ctx, n, o)
-		if err != nil || res == nil {
-			return nil, err
-		}
-		first, times = cmp.Or(first, res), append(times, res.NsPerOp)
-		if runs == 1 || !res.Referenced {
-			continue
-		}
-		o.ByRef = true
-		if res, err = c.alone(ctx, n, o); err != nil {
-			return nil, err
-		}
-		o.ByRef, byRef = false, append(byRef, res.NsPerOp)
-	}
-	first.NsPerOp = median(times)
-	if byRef != nil {
-		ns := median(byRef)
-		first.NsPerOpByRef = &ns
-	}
-	return first, nil
-}
-
-func median(times []float64) float64 {
-	slices.Sort(times)
-	return times[len(times)/2]
-}
-
-// alone is replay with a place in the pool.
-func (c *Trial) alone(ctx context.Context, n device.Size, o replay.Options) (res *replay.Result, err error) {
-	err = c.pool.Each(1, c.trace, func(int) (err error) {
-		res, err = c.replay(ctx, n, o)
-		return err
-	})
-	return res, err
-}
-
-// replay runs the trace on a device of n bytes with the strategy's limit set to it. It returns nil
-// if the strategy's initial reservation does not fit the device.
-func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	o.FreeAt = c.o.FreeAt
-	reported, at := 0, time.Now()
-	o.Watch = func(events int) error {
-		if c.o.Replayed != nil {
-			c.o.Replayed(events - reported)
-		}
-		if c.o.worked != nil {
-			now := time.Now()
-			c.o.worked(events-reported, now.Sub(at))
-			at = now
-		}
-		reported = events
-		return ctx.Err()
-	}
-	on := c.o.Device
-	on.Capacity = n
-	dev, err := on.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer dev.Close() // all was given back: the strategy is closed
-	setup := c.setup.ForCapacity(n)
-	res, err := c.trace.Run(setup, dev, o)
-	if errors.Is(err, device.ErrOutOfMemory) {
-		res, err = nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("device of %v: %w", n, err)
-	}
-	if res != nil {
-		c.replayed.Add(uint64(res.Replayed))
-	}
-	c.known.add(setup, dev, res)
-	return res, nil
-}
-
-// Ample returns a capacity in bytes that no sensible strategy exhausts: four times the lower
-// bound, up to the next GiB.
-func Ample(bound device.Size) device.Size {
-	const most = 1 << 54 // a quarter of the simulated address space
-	return max(device.AlignUp(4*min(bound, most/4), device.GiB), device.GiB)
 }

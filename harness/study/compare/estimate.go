@@ -7,9 +7,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// typicalReplays is the assumed number of replays in a run before the first result: on w1 with
+// TypicalReplays is the assumed number of replays in a run before the first result: on w1 with
 // 100,000 pairs and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
-const typicalReplays = 36
+const TypicalReplays = 36
 
 // estimate estimates the finished fraction of a comparison. The time of a run is the number of
 // events of its trace, times the replays of its setup, times the time of an event in it. A setup
@@ -73,7 +73,7 @@ func (e *estimate) add(run, events int, took time.Duration, finished bool) float
 
 func (e *estimate) replays() []float64 {
 	sums, counts := make([]float64, e.setups), make([]float64, e.setups)
-	sum, n := float64(typicalReplays), 1.0
+	sum, n := float64(TypicalReplays), 1.0
 	for _, r := range e.runs {
 		if r.finished && r.events > 0 {
 			times := float64(r.replayed) / float64(r.events)

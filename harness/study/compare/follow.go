@@ -34,7 +34,7 @@ func (f *followed) outcome(n device.Size) (outcome, bool) {
 		return outcome{}, false
 	}
 	o, ok := find(f.known, f.trial.setup.ForCapacity(n), n)
-	return o, ok && f.alike(n, o.held)
+	return o, ok && f.alike(n, o.Held)
 }
 
 // follow is Measure by the other trial's last one, and false if that decides differently.

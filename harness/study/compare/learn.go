@@ -17,6 +17,8 @@ type Training struct {
 	TraceSHA256 string   `json:"trace_sha256"` // hash of its decompressed file
 	Events      int      `json:"events"`       // of the trace
 	Strategies  []string `json:"strategies"`   // that planned, in the order of the setups
+
+	content string // hash of its events
 }
 
 // errUnfit reports a training trace that no strategy can use.
@@ -37,6 +39,7 @@ func Learn(t *trace.Trace, setups []setting.Setup) ([]setting.Setup, *Training, 
 		return nil, nil, err
 	}
 	training := &Training{Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Events: len(t.Events)}
+	training.content, _ = trace.ContentHash(t) // a trace in memory is read without errors
 	setups = slices.Clone(setups)
 	for i := range setups {
 		if s := &setups[i]; Plans(*s) {

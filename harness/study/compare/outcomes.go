@@ -19,11 +19,11 @@ type outcomes struct {
 
 // outcome is the result of a probe.
 type outcome struct {
-	config    string // of the strategy, in JSON; empty: that for each capacity
-	span      device.Span
-	completes bool
-	events    uint64      // that a probe replays
-	held      device.Size // most bytes held if every reservation was granted, else 0
+	Config    string      `json:"config"` // of the strategy, in JSON; empty: any that ForCapacity gives
+	Span      device.Span `json:"span"`   // capacities with the same outcome
+	Completes bool        `json:"completes"`
+	Events    uint64      `json:"event_count"` // that a probe replays
+	Held      device.Size `json:"held_bytes"`  // most bytes held if every reservation was granted, else 0
 }
 
 // of returns the outcome for a setup on a device of n bytes, and false if it is not known.
@@ -37,40 +37,47 @@ func (k *outcomes) of(s setting.Setup, n device.Size) (outcome, bool) {
 func find(all []outcome, s setting.Setup, n device.Size) (outcome, bool) {
 	config, err := json.Marshal(s.Config)
 	for _, o := range all {
-		if err == nil && o.span.Holds(n) && (o.config == "" || o.config == string(config)) {
+		if err == nil && o.Span.Holds(n) && (o.Config == "" || o.Config == string(config)) {
 			return o, true
 		}
 	}
 	return outcome{}, false
 }
 
-// add stores the outcome of a replay on a device, nil if the strategy could not be built. A device
-// that does not report which capacities give the same answers, such as a GPU, is left out. A
-// strategy that is [power.Spanned] reports at which capacities it decides the same. Another one is
-// left out if it decides by a capacity that the device reported.
-func (k *outcomes) add(s setting.Setup, dev device.Device, res *replay.Result) {
+// add stores an outcome; nil is ignored.
+func (k *outcomes) add(o *outcome) {
+	if o != nil {
+		k.lock.Lock()
+		defer k.lock.Unlock()
+		k.all = append(k.all, *o)
+	}
+}
+
+// outcomeOf returns the outcome of a replay on a device; res is nil if the strategy could not be
+// built. It is nil for a device that does not report which capacities give the same answers, such
+// as a GPU. A strategy that is [power.Spanned] reports at which capacities it decides the same.
+// Another one has no outcome if it decides by a capacity that the device reported.
+func outcomeOf(s setting.Setup, dev device.Device, res *replay.Result) *outcome {
 	d, ok := dev.(interface {
 		SameFor() (from, below device.Size, asked bool)
 	})
 	if !ok {
-		return
+		return nil
 	}
 	from, below, asked := d.SameFor()
 	config, err := json.Marshal(s.Config)
-	o := outcome{config: string(config), span: device.Span{From: from, Below: below}, completes: completed(res)}
+	o := &outcome{Config: string(config), Span: device.Span{From: from, Below: below}, Completes: completed(res)}
 	switch {
 	case res != nil && res.Span != nil:
-		o.config, o.span = "", o.span.Common(*res.Span)
+		o.Config, o.Span = "", o.Span.Common(*res.Span)
 	case err != nil || asked && !s.Unbound():
-		return
+		return nil
 	}
 	if res != nil {
-		o.events = uint64(res.Decided)
+		o.Events = uint64(res.Decided)
 		if completed(res) && res.CallsByKind.Refused == 0 {
-			o.held = res.Peak.Reserved
+			o.Held = res.Peak.Reserved
 		}
 	}
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	k.all = append(k.all, o)
+	return o
 }

@@ -2,7 +2,9 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"github.com/vramyard/vramyard/device"
@@ -33,21 +35,41 @@ func NewPool(workers int, memory device.Size) *Pool {
 }
 
 // Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is
-// one replay of t. The error is the first in the order of the calls.
+// one replay of t. The error is the first in the order of the calls. A panic of a call panics here.
 func (p *Pool) Each(n int, t *replay.Prepared, f func(i int) error) error {
 	shared, takes := t.Memory()
 	errs := make([]error, n)
+	panics := make([]*replayPanic, n)
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
 			p.enter(shared, takes)
 			defer p.leave(takes)
+			defer func() {
+				if v := recover(); v != nil {
+					panics[i] = &replayPanic{v, debug.Stack()}
+				}
+			}()
 			errs[i] = f(i)
 		})
 	}
 	wg.Wait()
+	for _, v := range panics {
+		if v != nil {
+			panic(v)
+		}
+	}
 	return cmp.Or(errs...)
 }
+
+// replayPanic is a panic of a replay, in the goroutine that waits for it.
+type replayPanic struct {
+	value any
+	stack []byte // of the replay
+}
+
+// String returns the value, and the stack for the one who reads the crash.
+func (p *replayPanic) String() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
 
 // enter waits for a place and for memory, beside the memory that replays share.
 func (p *Pool) enter(shared, takes device.Size) {

@@ -59,7 +59,7 @@ func TestTheShareKnowsASlowSetupEarly(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 1\nf 1\n"), "t.trace", trace.Options{})
 	require.NoError(t, err)
 	e := newEstimate([]*trace.Trace{tr, tr}, grid(2, 2))
-	e.add(0, 2*typicalReplays, 2*typicalReplays*10, false)
+	e.add(0, 2*TypicalReplays, 2*TypicalReplays*10, false)
 	require.InDelta(t, 0.25, e.add(0, 0, 0, true), 0.01, "one of four, as far as anything is known")
 	require.Less(t, e.add(1, 2, 2*1000, false), 0.02, "two of the four take a hundred times as long")
 }

@@ -35,7 +35,7 @@ func Time[S trace.Source](ctx context.Context, traces []S, setups []setting.Setu
 		for j, t := range prepared {
 			for i, s := range setups {
 				c := &Trial{trace: t, setup: s, o: Options{Device: replay.SimTarget(on)}}
-				res, err := c.replay(ctx, Ample(t.LowerBound()), replay.Options{})
+				res, _, err := c.replay(ctx, Ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err
 				}

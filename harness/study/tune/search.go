@@ -261,7 +261,7 @@ func (s *search) compare(setups []setting.Setup, quick bool) ([][]compare.Run, e
 	finished := make([]*compare.Run, len(s.traces)*len(setups))
 	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
 		Workers: s.o.Workers, Memory: s.o.Memory, Device: replay.SimTarget(s.o.Device), Quick: quick,
-		Across: true, Replayed: s.o.Replayed,
+		Across: true, Replayed: s.o.Replayed, Cells: s.o.Cells,
 		Done: func(at int, r *compare.Run) {
 			finished[at] = r
 			if n := s.done.Add(1); s.o.Progress != nil {

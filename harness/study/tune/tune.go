@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -42,6 +43,10 @@ type Options struct {
 
 	// Memory limits the memory of concurrent replays, in bytes; 0: none. One replay always runs.
 	Memory device.Size
+
+	// Cells are runs that are computed only once; nil: everything is computed. Finalists are always
+	// timed again.
+	Cells *cell.Cells
 
 	// Progress is called concurrently with the points × traces done and known so far; may be nil.
 	Progress func(done, known int)

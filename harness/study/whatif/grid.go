@@ -26,7 +26,7 @@ var (
 	errGridPoints = fmt.Errorf("more than %d settings", mostGridPoints)
 	errGridEmpty  = errors.New("want at least one strategy")
 	errGridList   = errors.New("want one list of strategies")
-	errEntry      = errors.New("want a mapping with the key strategy, and conf or config")
+	errEntry      = errors.New("want the name of a strategy, or a mapping with the key strategy, and conf or config")
 	errName       = errors.New("want the name of a strategy")
 	errMapping    = errors.New("want names with values")
 	errScalar     = errors.New("want a string, a number, true or false, or a list of them")
@@ -37,6 +37,7 @@ const confField = "conf"
 
 // ReadGrid reads a grid: a YAML list of strategies of a catalogue with what to set.
 //
+//   - bfc                                          # one setting: the preset
 //   - strategy: caching
 //     conf: ["", "expandable_segments:True"]       # two settings: a text each
 //   - strategy: caching
@@ -56,6 +57,18 @@ func ReadGridUnder(r io.Reader, catalogue setting.Catalogue, rules string) ([]se
 	if err != nil {
 		return nil, err
 	}
+	return entries(list, catalogue, rules)
+}
+
+// GridOf returns the settings of a grid that is part of a larger document.
+func GridOf(n *yaml.Node, catalogue setting.Catalogue) ([]setting.Setup, error) {
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		return nil, strictyaml.At(n, errGridList)
+	}
+	return entries(n.Content, catalogue, "")
+}
+
+func entries(list []*yaml.Node, catalogue setting.Catalogue, rules string) ([]setting.Setup, error) {
 	var all []setting.Setup
 	for _, n := range list {
 		setups, err := readEntry(n, catalogue, rules)
@@ -117,6 +130,9 @@ func gridList(r io.Reader) ([]*yaml.Node, error) {
 }
 
 func readEntry(n *yaml.Node, catalogue setting.Catalogue, rules string) ([]setting.Setup, error) {
+	if n.Kind == yaml.ScalarNode && n.Value != "" && n.Value != "null" {
+		return setups(n, rulesOf(n, nil, rules), catalogue)
+	}
 	keys, err := strictyaml.Pairs(n, errEntry)
 	if err != nil {
 		return nil, err
@@ -150,12 +166,18 @@ func readEntry(n *yaml.Node, catalogue setting.Catalogue, rules string) ([]setti
 		}
 		fields = append(fields, a)
 	}
+	return setups(name, rulesOf(name, fields, rules), catalogue)
+}
+
+// rulesOf returns the fields of an entry with the given rules, if it is of PyTorch's allocator and
+// states none.
+func rulesOf(name *yaml.Node, fields []axis, rules string) []axis {
 	states := func(a axis) bool { return a.name == rulesField }
 	if rules != "" && name.Value == cachingName && !slices.ContainsFunc(fields, states) {
 		text, _ := json.Marshal(rules) // strings can be encoded
 		fields = append(fields, axis{rulesField, []json.RawMessage{text}})
 	}
-	return setups(name, fields, catalogue)
+	return fields
 }
 
 func setups(name *yaml.Node, fields []axis, catalogue setting.Catalogue) ([]setting.Setup, error) {

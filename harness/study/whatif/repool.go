@@ -101,9 +101,9 @@ func (s *search) repool(w *SurveyedTrace) (*Pools, error) {
 
 // replayPools adds the outcome of one way to change pools, "" for the recorded ones.
 func (s *search) replayPools(p *Pools, way string, changed *replay.Prepared) error {
-	t := compare.NewTrial(s.pool, changed, p.setup, compare.Options{
-		Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Quick: true, Once: true,
-	})
+	o := s.replays()
+	o.Quick = true
+	t := compare.NewTrial(s.pool, changed, p.setup, o)
 	q := poolsPoint{way, p.base}
 	q.Recorded, q.FailsAt, q.Carried = false, nil, nil
 	var err error

@@ -168,11 +168,11 @@ func (s *search) measure(i int, at device.Size) (r compare.Run, err error) {
 func (s *search) rejecting(i int, at device.Size, err *replay.RejectedError) compare.Run {
 	t, setup := s.trace.Head(), s.Runs[i].setup
 	why := strings.Replace(err.Error(), alloc.ErrInvalidSettings.Error()+": ", "", 1)
-	r := compare.Run{
+	r := compare.Run{Figures: compare.Figures{
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: s.trace.Gap(), Strategy: setup.Name,
 		Baseline: setup.Baseline, Events: t.Events, LowerBound: s.LowerBound, Device: at,
 		Rejects: t.Place(err.Event) + ": " + why,
-	}
+	}}
 	r.Config, _ = json.Marshal(setup.ForCapacity(at).Config) // the replay encoded it before
 	return r
 }

@@ -13,9 +13,15 @@ import (
 // sharesOfCard is the number of shares that are tried: people write them with two decimals.
 const sharesOfCard = 100
 
+// replays returns the options of all replays.
+func (s *search) replays() compare.Options {
+	return compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true, Cells: s.o.Cells,
+		Probes: true}
+}
+
 // trial returns a trial of a setup.
 func (s *search) trial(setup setting.Setup) *compare.Trial {
-	o := compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true}
+	o := s.replays()
 	if s.o.Full && s.Card != 0 {
 		o.Capacity = s.measuredOn()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
@@ -34,6 +35,7 @@ type Options struct {
 	Workers int           // concurrent replays; 0: one per core
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
 	Needs   Needs         // of the deployment
+	Cells   *cell.Cells   // replays that are computed only once; nil: everything is computed
 	Beside  *Beside       // a sleeping program on the same card, of which Card is the rest; nil: none
 	// Catalogue has the configurations of the names: an answer states the other fields of a strategy.
 	Catalogue setting.Catalogue
