@@ -110,7 +110,7 @@ func Recall[E, M any](ctx context.Context, c *Cells, k Key,
 		return r, err
 	}
 	c.computed.Add(1)
-	return r, write(ctx, c, hash, k, r)
+	return r, write(context.WithoutCancel(ctx), c, hash, k, r) // the work is done: keep it
 }
 
 // Read returns a stored cell. The error is [ErrMissing] if the store does not have it. A damaged

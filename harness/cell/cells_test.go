@@ -116,6 +116,49 @@ func TestWorkersThatDisagreeAreReported(t *testing.T) {
 	require.NoError(t, err, "other times are no disagreement")
 }
 
+func TestFilesAreNoFolders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err := cell.OpenDir(filepath.Join(file, "store"))
+	require.EqualError(t, err, "store: mkdir "+file+": not a directory")
+}
+
+func TestLockedFoldersAreErrors(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("needs a user other than root, who may write everywhere")
+	}
+	locked := filepath.Join(t.TempDir(), "locked")
+	require.NoError(t, os.Mkdir(locked, 0o500))
+	_, err := cell.OpenDir(locked)
+	require.ErrorContains(t, err, "permission denied")
+}
+
+func TestNoTemporaryFilesAreLeft(t *testing.T) {
+	dir, err := cell.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, dir.Put(t.Context(), "cells/ab/1.json", []byte("one")))
+	require.Equal(t, cell.ErrTaken, dir.Put(t.Context(), "cells/ab/1.json", []byte("two")))
+	for folder, want := range map[string]int{"": 1, "cells/ab": 1} {
+		files, err := os.ReadDir(filepath.Join(dir.String(), folder))
+		require.NoError(t, err)
+		require.Len(t, files, want, folder)
+	}
+}
+
+func TestAResultIsStoredAfterTheEndOfItsContext(t *testing.T) {
+	dir, err := cell.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = cell.Recall(ctx, cell.Over(dir), keyOf("bfc"), func() (r cell.Result[bytesHeld, nanoseconds], err error) {
+		cancel()
+		return r, nil
+	})
+	require.NoError(t, err)
+	names, err := dir.Names(t.Context(), "cells/")
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+}
+
 func TestStoresKeepTheFirst(t *testing.T) {
 	dir, err := cell.OpenDir(t.TempDir())
 	require.NoError(t, err)
@@ -129,7 +172,4 @@ func TestStoresKeepTheFirst(t *testing.T) {
 	require.NoError(t, dir.Remove(ctx, "cells/ab/1.json"))
 	_, err = dir.Get(ctx, "cells/ab/1.json")
 	require.Equal(t, cell.ErrMissing, err)
-	files, err := os.ReadDir(filepath.Join(dir.String(), "cells", "ab"))
-	require.NoError(t, err)
-	require.Empty(t, files, "no temporary file is left")
 }

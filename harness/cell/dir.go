@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,12 +16,32 @@ import (
 // flushed to the disk: after a power failure it may be damaged, and is then computed again.
 type Dir string
 
-// OpenDir returns the store in a folder, which it creates if need be.
+// OpenDir returns the store in a folder, which it creates if need be. It checks that objects can
+// be written.
 func OpenDir(path string) (Dir, error) {
-	if err := os.MkdirAll(path, 0o777); err != nil {
+	err := os.MkdirAll(path, 0o777)
+	if err == nil {
+		err = Dir(path).probe()
+	}
+	if err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
 	return Dir(path), nil
+}
+
+// probe writes a file and links to it.
+func (d Dir) probe() error {
+	f, err := os.CreateTemp(string(d), "*"+temporaries)
+	if err != nil {
+		return err
+	}
+	linked := strings.TrimSuffix(f.Name(), temporaries) + ".link" + temporaries
+	defer os.Remove(f.Name())
+	defer os.Remove(linked)
+	if err := errors.Join(f.Close(), os.Link(f.Name(), linked)); err != nil {
+		return fmt.Errorf("want a file system with hard links: %w", err)
+	}
+	return nil
 }
 
 // String returns the path.
@@ -29,7 +50,10 @@ func (d Dir) String() string { return string(d) }
 func (d Dir) path(name string) string { return filepath.Join(string(d), filepath.FromSlash(name)) }
 
 // Get implements [Store].
-func (d Dir) Get(_ context.Context, name string) ([]byte, error) {
+func (d Dir) Get(ctx context.Context, name string) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	body, err := os.ReadFile(d.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrMissing
@@ -41,7 +65,10 @@ func (d Dir) Get(_ context.Context, name string) ([]byte, error) {
 const temporaries = ".tmp"
 
 // Put implements [Store].
-func (d Dir) Put(_ context.Context, name string, body []byte) error {
+func (d Dir) Put(ctx context.Context, name string, body []byte) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	path := d.path(name)
 	f, err := os.CreateTemp(filepath.Dir(path), "*"+temporaries)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,11 +103,15 @@ func (d Dir) Names(ctx context.Context, prefix string) ([]string, error) {
 		}
 		return err
 	})
-	return all, err // WalkDir walks in lexical order of the paths
+	slices.Sort(all) // WalkDir sorts each folder, so "a/b" comes before "a.b"
+	return all, err
 }
 
 // Remove implements [Store].
-func (d Dir) Remove(_ context.Context, name string) error {
+func (d Dir) Remove(ctx context.Context, name string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err := os.Remove(d.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
