@@ -158,18 +158,3 @@ func TestAResultIsStoredAfterTheEndOfItsContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, names, 1)
 }
-
-func TestStoresKeepTheFirst(t *testing.T) {
-	dir, err := cell.OpenDir(t.TempDir())
-	require.NoError(t, err)
-	ctx := context.Background()
-	require.NoError(t, dir.Put(ctx, "cells/ab/1.json", []byte("one")))
-	require.Equal(t, cell.ErrTaken, dir.Put(ctx, "cells/ab/1.json", []byte("two")))
-	body, err := dir.Get(ctx, "cells/ab/1.json")
-	require.NoError(t, err)
-	require.Equal(t, "one", string(body))
-	require.NoError(t, dir.Remove(ctx, "cells/ab/1.json"))
-	require.NoError(t, dir.Remove(ctx, "cells/ab/1.json"))
-	_, err = dir.Get(ctx, "cells/ab/1.json")
-	require.Equal(t, cell.ErrMissing, err)
-}
