@@ -34,6 +34,8 @@ const (
 	exitFailed  = 1 // the command has done its work, and the answer is no
 	exitTrouble = 2
 
+	exitSome        = 3   // the work is done, and some parts of it have failed
+	exitContinue    = 75  // stopped before the end: the same command continues (EX_TEMPFAIL)
 	exitInterrupted = 130 // 128 and the signal, as shells have it
 	exitPipe        = 141 // likewise
 )
@@ -44,6 +46,12 @@ type failure struct{ error }
 
 // Unwrap returns the error without its kind.
 func (f failure) Unwrap() error { return f.error }
+
+// withStatus is an error with an exit status of its own.
+type withStatus struct {
+	error
+	status int
+}
 
 // Main runs the program over strategies, in the order in which they are shown, and exits with
 // its status. Strategies without [setting.Lists] are in the default lists of every command. Each of
@@ -99,6 +107,8 @@ func exitOf(err error) int {
 	switch e := any(err).(type) { // each layer on its own, which errors.As would skip
 	case failure:
 		return exitFailed
+	case withStatus:
+		return e.status
 	case interface{ Unwrap() []error }:
 		status := exitFailed
 		for _, one := range e.Unwrap() {
@@ -150,8 +160,10 @@ Exit status:
 
   0    done; a request that finds no memory is a result, not an error
   1    a condition is violated, or a trace fails where that is a condition: verify, check,
-       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate
+       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate, sweep merge
   2    trouble: a bad flag, or a file that cannot be read or written
+  3    sweep run: the shard is done, and cells of it have failed
+  75   sweep run: stopped by SIGTERM, and the same command continues
   130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
   141  the reader of standard output has closed it
 
@@ -164,8 +176,8 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 	}
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newFleet(c),
-		newRun(c), newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newGate(c), newPlot(c), newTrace(c),
-		newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses(), newVersion())
+		newRun(c), newTop(), newTune(c), newOffline(), newRemat(c), newSweep(c), newDiff(), newGate(c), newPlot(c),
+		newTrace(c), newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {

@@ -45,7 +45,7 @@ func list(b *strings.Builder, c *cobra.Command) {
 	b.WriteString("\n| command | purpose |\n|---|---|\n")
 	for _, sub := range c.Commands() {
 		path := sub.CommandPath()
-		fmt.Fprintf(b, "| [`%s`](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), cell(sub.Short))
+		fmt.Fprintf(b, "| [`%s`](#%s) | %s |\n", path, strings.ReplaceAll(path, " ", "-"), tableCell(sub.Short))
 	}
 }
 
@@ -81,7 +81,7 @@ func flags(b *strings.Builder, set *pflag.FlagSet) {
 	set.VisitAll(func(f *pflag.Flag) {
 		value, usage := pflag.UnquoteUsage(f)
 		name := "`" + strings.TrimSpace("--"+f.Name+" "+value) + "`"
-		fmt.Fprintf(b, "%s| %s | %s | %s |\n", head, name, cell(usage), defaultOf(f))
+		fmt.Fprintf(b, "%s| %s | %s | %s |\n", head, name, tableCell(usage), defaultOf(f))
 		head = ""
 	})
 }
@@ -159,8 +159,8 @@ func prosed(line string) string {
 	return namedPages.ReplaceAllString(b.String(), "[$1]($1)")
 }
 
-// cell returns a text for a cell of a table.
-func cell(text string) string { return prosed(strings.ReplaceAll(text, "\n", " ")) }
+// tableCell returns a text for a cell of a table.
+func tableCell(text string) string { return prosed(strings.ReplaceAll(text, "\n", " ")) }
 
 // TestCitation compares the version in CITATION.cff with the program's.
 func TestCitation(t *testing.T) {

@@ -32,6 +32,7 @@ type compareFlags struct {
 	files  outputs
 	freeAt string
 	learn  string // path of the training trace; "" for none
+	store  storeFlag
 }
 
 func newCompare(catalogue setting.Catalogue) *cobra.Command {
@@ -68,6 +69,7 @@ result has the hash of that trace and names the strategies. It is an error if no
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.learn, "learn", "",
 		`trace of an earlier run, such as "train.csv", for the strategies that plan ahead; any form that TRACE may have`)
+	addStore(c, &f.store, "runs that are computed only once")
 	f.files.addFigures(c, "tables")
 	f.files.addHTML(c)
 	return c
@@ -87,6 +89,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if err := onlySimulated(o.Device, f.files.of("html")); err != nil {
+		return err
+	}
+	if o.Cells, err = f.store.cells(cmd, o.Device); err != nil {
 		return err
 	}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {

@@ -12,6 +12,8 @@ var endings = map[string][]string{
 	"json":       {".json"},
 	"csv":        {".csv"},
 	"parquet":    {".parquet"},
+	"output":     {".parquet"}, // of sweep
+	"times":      {".parquet"},
 	"offsets":    {".csv"},
 	"curve":      {".csv", ".npy", ".parquet"},
 	"html":       {".html", ".htm"},

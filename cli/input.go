@@ -167,10 +167,13 @@ func addSource(c *cobra.Command, o *formats.Options) {
 	addPart(c, o)
 }
 
-// openSource is openTrace for callers that only walk the trace: a long trace stays in
-// its file, if the format permits.
+// openSource is openTrace for callers that only walk the trace: a long trace stays in its file, if
+// the format permits. A [workload.Named] trace, such as w1-live1000, is generated.
 func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	if _, err := os.Stat(path); path == "-" || err != nil {
+		if w, ok, err := workload.Named(path); ok {
+			return w.Source(), err
+		}
 		return openTrace(path, o, stdin)
 	}
 	collectWithin(o.Memory)

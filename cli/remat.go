@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/show/view"
@@ -34,6 +35,7 @@ type rematFlags struct {
 	listHeuristics                           bool
 	workers                                  int
 	memory                                   device.Size
+	store                                    storeFlag
 	files                                    outputs
 }
 
@@ -84,6 +86,7 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 		"as in 32:512:8")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
+	addStore(c, &f.store, "runs that are computed only once")
 	f.files.addFigures(c, "tables")
 	addMemory(c, &f.memory)
 	f.files.addHTML(c)
@@ -222,6 +225,9 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	o, setups, err := f.options()
 	if err != nil {
+		return err
+	}
+	if o.Cells, err = f.store.cells(cmd, replay.Target{}); err != nil {
 		return err
 	}
 	if batches != nil {

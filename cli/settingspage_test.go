@@ -55,7 +55,7 @@ func describeSettings(b *strings.Builder, s setting.Spec, level, more string) {
 		if p.JSON != "" {
 			config = "`" + p.JSON + "`"
 		}
-		fmt.Fprintf(b, "%s| `%s` | %s | %s |\n", head, name, config, cell(p.Doc))
+		fmt.Fprintf(b, "%s| `%s` | %s | %s |\n", head, name, config, tableCell(p.Doc))
 		head = ""
 	}
 	head = "\n| setting | value | default | worth trying | meaning |\n|---|---|---|---|---|\n"
@@ -64,8 +64,8 @@ func describeSettings(b *strings.Builder, s setting.Spec, level, more string) {
 		for _, value := range k.Grid {
 			grid = append(grid, showValue(k, value))
 		}
-		fmt.Fprintf(b, "%s| `%s` | %s | %s | %s | %s |\n", head, k.Name, k.Type, cell(showValue(k, k.Default)),
-			cell(strings.Join(grid, ", ")), cell(k.Doc))
+		fmt.Fprintf(b, "%s| `%s` | %s | %s | %s | %s |\n", head, k.Name, k.Type, tableCell(showValue(k, k.Default)),
+			tableCell(strings.Join(grid, ", ")), tableCell(k.Doc))
 		head = ""
 	}
 	for _, o := range s.Originals {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace/formats"
@@ -20,6 +21,7 @@ type tuneFlags struct {
 	deviceFlags
 	source formats.Options
 	points int
+	store  storeFlag
 	files  outputs
 }
 
@@ -46,6 +48,7 @@ helps. A round is always completed. Without TRACE, all traces inside the program
 	addPart(c, &f.source)
 	f.addDevice(c, "its capacity is not used, because the smallest one is searched")
 	f.addSim(c, simShapeUsage)
+	addStore(c, &f.store, "runs that are computed only once; the finalists are always timed again")
 	f.files.addFigures(c, "tables")
 	mustHave(c, "strategy")
 	return c
@@ -75,6 +78,9 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.settings != "" {
 		o.Knobs = strings.Split(f.settings, ",")
+	}
+	if o.Cells, err = f.store.cells(cmd, replay.SimTarget(o.Device)); err != nil {
+		return err
 	}
 	p := begin(cmd, stage{unit: "runs"})
 	o.Replayed, o.Progress = p.replayed, func(done, known int) { p.reached(int64(done), int64(known)) }

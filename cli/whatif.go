@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -40,6 +41,7 @@ type whatifFlags struct {
 	catalogue setting.Catalogue
 	deviceFlags
 	files        outputs
+	store        storeFlag
 	grid, freeAt string
 	source       formats.Options
 	workers      int
@@ -102,6 +104,7 @@ func (f *whatifFlags) addSearch(c *cobra.Command) {
 	c.Flags().Func("torch", "`version` of the deployment's PyTorch, such as 2.9.1; default the file's", filled(&f.torch))
 	c.Flags().Func("serving", "deployed `program` that settings must work with, such as vllm-sleep", filled(&f.serving))
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
+	addStore(c, &f.store, "replays that are computed only once")
 	f.files.addFigures(c, "text")
 	f.files.addHTML(c)
 }
@@ -172,6 +175,9 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 		grid = append(grid, f.phased(&rec, w)...)
 	}
 	if err := f.addBeside(cmd, &rec, &o); err != nil {
+		return err
+	}
+	if o.Cells, err = f.store.cells(cmd, replay.SimTarget(o.Device)); err != nil {
 		return err
 	}
 	o.Memory = heapLeft()

@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/study/sweep"
+)
+
+// planned writes a study and its plan into a folder and returns the path of the plan.
+func planned(t *testing.T, study string) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "study.yaml"), []byte(study), 0o600))
+	plan := filepath.Join(dir, "plan.parquet")
+	status, _, stderr := command(t, "sweep", "plan", filepath.Join(dir, "study.yaml"), "-o", plan)
+	require.Equal(t, exitDone, status, stderr)
+	return plan
+}
+
+// study has 40 cells of some milliseconds.
+const study = `
+traces: [w1-live100-pairs2000, w1-live200-pairs1000-seed7]
+strategies:
+  - bfc
+  - tlsf
+  - strategy: caching
+    conf: ["", "max_split_size_mb:64", "expandable_segments:True"]
+searches: [minimum, replay]
+devices: [sim, sim:l4-24g]
+`
+
+func TestSweep(t *testing.T) {
+	plan := planned(t, study)
+	dir := filepath.Dir(plan)
+	store, results := filepath.Join(dir, "cells"), filepath.Join(dir, "results.parquet")
+	sweeps := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		status, stdout, stderr := command(t, append([]string{"sweep"}, args...)...)
+		require.Equal(t, want, status, stderr)
+		return stdout, stderr
+	}
+	out, _ := sweeps(exitDone, "run", plan, "--store", store, "--shard", "1/2")
+	require.Regexp(t, `^shard 1/2: \d+ cells: 0 in the store before, (\d+) computed, 0 failed, 0 left.\n$`, out)
+	out, _ = sweeps(exitDone, "status", plan, "--store", store)
+	require.Regexp(t, `^\d+ of 40 cells are done, \d+\.\d % of the predicted time; 0 failed, \d+ missing.\n$`, out)
+	_, said := sweeps(exitFailed, "merge", plan, "--store", store, "-o", results)
+	require.Regexp(t, `\d+ of 40 cells are missing, the first is [0-9a-f]{12}: `, said)
+	require.NoFileExists(t, results)
+	out, _ = sweeps(exitDone, "merge", plan, "--store", store, "-o", results, "--allow-missing")
+	require.Contains(t, out, "missing: ")
+
+	t.Setenv("TEST_SHARD_INDEX", "1")
+	t.Setenv("TEST_TOTAL_SHARDS", "2")
+	sweeps(exitDone, "run", plan, "--store", store, "--shard", "auto")
+	times := filepath.Join(dir, "times.parquet")
+	out, _ = sweeps(exitDone, "merge", plan, "--store", store, "-o", results, "--times", times)
+	require.Equal(t, "40 results, 0 failed, 0 missing.\n", out)
+	rows, _ := readParquet(t, results)
+	require.Len(t, rows, 41)
+	timed := filepath.Join(dir, "timed.parquet")
+	sweeps(exitDone, "plan", filepath.Join(dir, "study.yaml"), "-o", timed, "--times", times)
+	out, _ = sweeps(exitDone, "run", timed, "--store", store)
+	require.Contains(t, out, "40 in the store before, 0 computed")
+}
+
+// TestSweepPathsAreRelative plans a study in one folder into another one, and runs it from a third.
+func TestSweepPathsAreRelative(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"study/runs", "plans"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
+	}
+	for _, name := range []string{"a", "b"} {
+		text := []byte("a 1 1MiB\na 2 3MiB tag=" + name + "\nf 1\n")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "study/runs", name+".trace"), text, 0o600))
+	}
+	file := filepath.Join(dir, "study", "study.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("traces: ['runs/*.trace', runs/a.trace]\nstrategies: [bfc]\n"), 0o600))
+	plan := filepath.Join(dir, "plans", "plan.parquet")
+	status, out, stderr := command(t, "sweep", "plan", file, "-o", plan)
+	require.Equal(t, exitDone, status, stderr)
+	require.Equal(t, "2 cells of 2 traces.\n", out)
+	t.Chdir(t.TempDir())
+	status, _, stderr = command(t, "sweep", "run", plan, "--store", filepath.Join(dir, "cells"))
+	require.Equal(t, exitDone, status, stderr)
+	require.NoError(t, os.Remove(filepath.Join(dir, "study/runs/b.trace")))
+	status, _, stderr = command(t, "sweep", "run", plan, "--store", filepath.Join(dir, "other"))
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stderr, "b.trace: no such file")
+}
+
+// TestSweepSurvivesKills kills the processes of eight shards at random moments until all cells are
+// done. The merged file is that of a run without interruptions.
+func TestSweepSurvivesKills(t *testing.T) {
+	plan := planned(t, study)
+	dir := filepath.Dir(plan)
+	exe, err := os.Executable()
+	require.NoError(t, err)
+	merge := func(store string) []byte {
+		out := filepath.Join(dir, store+".parquet")
+		status, _, stderr := command(t, "sweep", "merge", plan, "--store", filepath.Join(dir, store), "-o", out)
+		require.Equal(t, exitDone, status, stderr)
+		body, err := os.ReadFile(out)
+		require.NoError(t, err)
+		return body
+	}
+	status, _, stderr := command(t, "sweep", "run", plan, "--store", filepath.Join(dir, "whole"))
+	require.Equal(t, exitDone, status, stderr)
+	killed := 0
+	for shard := 1; shard <= 8; shard++ {
+		for done, patience := false, 30*time.Millisecond; !done; patience *= 2 {
+			c := exec.CommandContext(t.Context(), exe, "sweep", "run", plan, "--store", filepath.Join(dir, "killed"),
+				"--shard", strconv.Itoa(shard)+"/8", "--workers", "1")
+			c.Env = append(os.Environ(), asCommand+"=quiet")
+			require.NoError(t, c.Start())
+			timer := time.AfterFunc(time.Duration(rand.Int64N(int64(patience))), func() { _ = c.Process.Kill() })
+			err := c.Wait()
+			timer.Stop()
+			if done = err == nil; !done {
+				killed++
+			}
+		}
+	}
+	require.Positive(t, killed)
+	require.Equal(t, merge("whole"), merge("killed"))
+}
+
+// TestSweepStopsAtSIGTERM stops a shard, which says how to go on. Without the signal it would run
+// for minutes.
+func TestSweepStopsAtSIGTERM(t *testing.T) {
+	plan := planned(t, "traces: [w1-live1000]\nsearches: [replay]\n"+
+		"strategies: [bfc, tlsf, bestfit, caching, buddy, slab]\n")
+	for signal, want := range map[os.Signal]int{syscall.SIGTERM: exitContinue, os.Interrupt: exitInterrupted} {
+		status, out, stderr := interruptedBy(t, []os.Signal{signal}, "sweep", "run", plan, "--store",
+			filepath.Join(t.TempDir(), "cells"), "--workers", "1")
+		require.Equal(t, want, status, stderr)
+		require.Regexp(t, `^shard 1/1: 6 cells: 0 in the store before, [0-5] computed, 0 failed, [1-6] left.\n$`, out)
+		require.Contains(t, stderr, "left; the same command continues")
+	}
+}
+
+func TestSweepRefuses(t *testing.T) {
+	plan := planned(t, study)
+	dir := filepath.Dir(plan)
+	file := filepath.Join(dir, "study.yaml")
+	table := filepath.Join(dir, "table.parquet")
+	status, _, stderr := command(t, "compare", "--strategies", "direct", "--parquet", table, "w1-live10-pairs10")
+	require.Equal(t, exitDone, status, stderr)
+	wrong := filepath.Join(dir, "wrong.yaml")
+	require.NoError(t, os.WriteFile(wrong, []byte("traces: ['*.csv']\nstrategies: [bfc]\n"), 0o600))
+	for _, c := range []struct{ args, want string }{
+		{"", "missing command: want plan, run, merge or status"},
+		{"plan", `0 arguments: want "vramyard sweep plan STUDY.yaml -o PLAN.parquet`},
+		{"plan " + file, `required flag(s) "output" not set`},
+		{"plan " + file + " -o " + file, "--output: " + file + " is a file to read"},
+		{"plan " + plan + " -o x.parquet", "plan.parquet: go-yaml load error"},
+		{"plan " + wrong + " -o x.parquet", "wrong.yaml: traces: *.csv: no file matches"},
+		{"plan " + file + " -o x.csv", "--output: x.csv: want a name that ends in .parquet"},
+		{"plan " + file + " -o x.parquet --times " + table, "--times: " + table + ": "},
+		{"run " + plan, `required flag(s) "store" not set`},
+		{"run " + plan + " --store " + plan, "--store: "},
+		{"run " + plan + " --store a --shard 0/4", `--shard: "0/4": want K/N with K from 1 to N`},
+		{"run " + plan + " --store a --shard 5/4", `--shard: "5/4": want K/N`},
+		{"run " + plan + " --store a --shard 3", `--shard: "3": want K/N`},
+		{"run " + plan + " --store a --shard auto", "--shard: auto: this process is no task of an array"},
+		{"run " + plan + " --store a --workers -1", "--workers: "},
+		{"run " + file + " --store a", "study.yaml: "},
+		{"run " + table + " --store a", "table.parquet: "},
+		{"merge " + plan + " --store a -o " + plan, "--output: " + plan + " is a file to read"},
+		{"merge " + plan + " --store a -o x.parquet --times x.parquet", "--times: x.parquet is where --output is written"},
+		{"status none.parquet --store a", "none.parquet: no such file"},
+	} {
+		t.Chdir(t.TempDir())
+		status, out, stderr := command(t, append([]string{"sweep"}, strings.Fields(c.args)...)...)
+		require.Equal(t, exitTrouble, status, c.args)
+		require.Empty(t, out, c.args)
+		require.Contains(t, stderr, c.want, c.args)
+		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		left, err := filepath.Glob("x*")
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
+func TestShardOfATask(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		env  string
+		want string // a shard, or an error
+	}{
+		{0, "SLURM_ARRAY_TASK_ID=3 SLURM_ARRAY_TASK_COUNT=64 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_MAX=63", "4/64"},
+		{0, "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=64 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=64", "1/64"},
+		{0, "SLURM_ARRAY_TASK_ID=9 SLURM_ARRAY_TASK_COUNT=3 SLURM_ARRAY_TASK_MIN=1 SLURM_ARRAY_TASK_MAX=9 " +
+			"SLURM_ARRAY_TASK_STEP=4", "3/3"},
+		{0, "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=7",
+			"the 2 tasks of the array are not a range with equal steps"},
+		{64, "SLURM_ARRAY_TASK_ID=7 SLURM_ARRAY_TASK_COUNT=2 SLURM_ARRAY_TASK_MIN=3 SLURM_ARRAY_TASK_MAX=7", "8/64"},
+		{8, "SLURM_ARRAY_TASK_ID=8 SLURM_ARRAY_TASK_COUNT=8", "SLURM_ARRAY_TASK_ID is 8: want 0 to 7"},
+		{0, "JOB_COMPLETION_INDEX=2", "JOB_COMPLETION_INDEX does not come with the number of tasks: want it in --shard"},
+		{5, "JOB_COMPLETION_INDEX=2", "3/5"},
+		{5, "JOB_COMPLETION_INDEX=two", `variable JOB_COMPLETION_INDEX is "two": want a number`},
+		{5, "JOB_COMPLETION_INDEX=-1", "JOB_COMPLETION_INDEX is -1: want 0 to 4"},
+		{0, "AWS_BATCH_JOB_ARRAY_INDEX=0 AWS_BATCH_JOB_ARRAY_SIZE=2", "1/2"},
+		{0, "TEST_SHARD_INDEX=3 TEST_TOTAL_SHARDS=4", "4/4"},
+		{3, "HOME=/", "this process is no task of an array: want one of the variables SLURM_ARRAY_TASK_ID, JOB_"},
+	} {
+		env := map[string]string{}
+		for _, pair := range strings.Fields(c.env) {
+			name, value, _ := strings.Cut(pair, "=")
+			env[name] = value
+		}
+		s, err := autoShard(c.n, func(name string) string { return env[name] })
+		if err != nil {
+			assert.ErrorContains(t, err, c.want, c.env)
+		} else {
+			assert.Equal(t, c.want, s.String(), c.env)
+		}
+	}
+	_, err := parseShard("1/0")
+	require.ErrorIs(t, err, errShard)
+	s, err := parseShard("2/7")
+	require.NoError(t, err)
+	require.Equal(t, sweep.Shard{Index: 1, Count: 7}, s)
+}
+
+// TestCommandsUseAStore runs commands without a store, with an empty one, and again with the
+// results of the first time.
+func TestCommandsUseAStore(t *testing.T) {
+	examples := filepath.Join("..", "examples")
+	grid := write(t, "grid.yaml", "- bfc\n- strategy: caching\n  conf: ['', 'expandable_segments:True']\n")
+	for _, args := range []string{
+		"compare --strategies caching,bfc w1-live100-pairs300",
+		"compare --strategies stalloc --learn " + write(t, "small.trace", small) + " w1-live100-pairs300",
+		"whatif --grid " + grid + " " + filepath.Join(examples, "oom", "layouts.pickle.gz"),
+		"remat --strategies tlsf --heuristics lru --budgets 0.8,0.9 " + filepath.Join(examples, "remat", "cnn.log.gz"),
+	} {
+		t.Run(args, func(t *testing.T) {
+			store := filepath.Join(t.TempDir(), "cells")
+			want := exactText(t, args)
+			first := exactText(t, args+" --store "+store)
+			files, err := filepath.Glob(filepath.Join(store, "cells", "*", "*.json"))
+			require.NoError(t, err)
+			require.NotEmpty(t, files)
+			again := exactText(t, args+" --store "+store)
+			more, err := filepath.Glob(filepath.Join(store, "cells", "*", "*.json"))
+			require.NoError(t, err)
+			require.Equal(t, files, more)
+			require.Equal(t, want, first)
+			require.Equal(t, want, again)
+		})
+	}
+}
+
+// timesInJSON matches the measured figures in JSON.
+var timesInJSON = regexp.MustCompile(`"ns_per_op\w*": [-+.0-9e]+`)
+
+// exactText returns the result of a command as JSON without measured figures.
+func exactText(t *testing.T, args string) string {
+	t.Helper()
+	return timesInJSON.ReplaceAllString(succeed(t, append(strings.Fields(args), "--json", "-")...), "")
+}

@@ -1,0 +1,269 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/study/compare"
+)
+
+// Worker runs shards.
+type Worker struct {
+	Catalogue setting.Catalogue // has the strategies of the plan
+	Open      Open              // opens a trace of the plan
+	Store     cell.Store        // keeps the results
+	Workers   int               // cells at once; 0: one for each core
+	Memory    device.Size       // bytes that concurrent replays may take; 0: unlimited
+	// Stop ends the run when it is closed: no more cells begin. May be nil.
+	Stop <-chan struct{}
+	// Began is called with the number of cells that are to be computed; may be nil.
+	Began func(cells int)
+	// Done is called after each cell, concurrently, with its row and its failure, if that is the
+	// result; may be nil.
+	Done func(row int, failed error)
+}
+
+// Summary counts the cells of a shard.
+type Summary struct {
+	Cells     int                  // of the shard
+	Present   int                  // in the store before
+	Computed  int                  // by this run
+	Failed    int                  // with a failure as the result, those in the store before included
+	Disagreed []*cell.Disagreement // with other exact figures in the store
+}
+
+// Left returns how many cells were not computed, because the run was stopped.
+func (s *Summary) Left() int { return s.Cells - s.Present - s.Computed - len(s.Disagreed) }
+
+// longSearch is the predicted number of events from which on every replay of a search is kept, so
+// that a worker that is killed loses one replay and not the search. It takes some ten seconds.
+const longSearch = 100_000_000
+
+// Run computes the cells of a shard that the store does not have. A cell that fails on every
+// repetition has the failure as its result. Any other error, such as of a file or of the store,
+// ends the run.
+func (p *Plan) Run(ctx context.Context, s Shard, w Worker) (Summary, error) {
+	shares := p.assign(s.Count)[s.Index]
+	r := &shardRun{Worker: w, plan: p, summary: Summary{Cells: len(shares)}, pool: compare.NewPool(w.Workers, w.Memory)}
+	r.places = make(chan struct{}, cmp.Or(max(w.Workers, 0), runtime.GOMAXPROCS(0)))
+	missing, err := r.missing(ctx, shares)
+	if err == nil {
+		err = r.learn(missing)
+	}
+	if err != nil {
+		return r.summary, err
+	}
+	if w.Began != nil {
+		w.Began(len(missing))
+	}
+	ctx, r.abort = context.WithCancelCause(ctx)
+	defer r.abort(nil)
+	for len(missing) > 0 && err == nil && !r.stopped() {
+		name := p.Rows[missing[0].row].Trace
+		end := slices.IndexFunc(missing, func(s share) bool { return p.Rows[s.row].Trace != name })
+		if end < 0 {
+			end = len(missing)
+		}
+		err = r.trace(ctx, name, missing[:end])
+		missing = missing[end:]
+	}
+	r.running.Wait()
+	return r.summary, cmp.Or(context.Cause(ctx), err)
+}
+
+// shardRun is a run of a shard.
+type shardRun struct {
+	Worker
+	plan     *Plan
+	setups   map[int]setting.Setup // by row
+	training *compare.Training     // of the rows with a forecast
+	pool     *compare.Pool
+	places   chan struct{} // one for each cell at once
+	running  sync.WaitGroup
+	abort    context.CancelCauseFunc
+
+	lock    sync.Mutex
+	summary Summary
+}
+
+// lookups is how many cells are looked up at once in a store, which may be far away.
+const lookups = 16
+
+// missing returns the cells that the store does not have, in the order of the traces in the plan.
+func (r *shardRun) missing(ctx context.Context, shares []share) ([]share, error) {
+	absent := make([]bool, len(shares))
+	err := each(len(shares), lookups, func(i int) error {
+		kept, err := compare.ReadKept(ctx, r.Store, r.plan.Rows[shares[i].row].Cell)
+		if errors.Is(err, cell.ErrMissing) {
+			absent[i] = true
+			return nil
+		}
+		if err == nil {
+			r.count(func(s *Summary) { s.Present++ }, kept.Failed != "")
+		}
+		return err
+	})
+	var all []share
+	for i, s := range shares {
+		if absent[i] {
+			all = append(all, s)
+		}
+	}
+	first := map[string]int{}
+	for i := len(r.plan.Rows) - 1; i >= 0; i-- {
+		first[r.plan.Rows[i].Trace] = i
+	}
+	slices.SortStableFunc(all, func(a, b share) int {
+		return first[r.plan.Rows[a.row].Trace] - first[r.plan.Rows[b.row].Trace]
+	})
+	return all, err
+}
+
+// each calls f for 0 … n-1, some at once, and returns the error with the lowest index.
+func each(n, atOnce int, f func(i int) error) error {
+	errs := make([]error, n)
+	places := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i := range n {
+		places <- struct{}{}
+		wg.Go(func() {
+			errs[i] = f(i)
+			<-places
+		})
+	}
+	wg.Wait()
+	return cmp.Or(errs...)
+}
+
+// learn looks up the setups of cells, with their forecast.
+func (r *shardRun) learn(shares []share) error {
+	r.setups = map[int]setting.Setup{}
+	var rows []int // with a forecast
+	var planners []setting.Setup
+	for _, s := range shares {
+		row := &r.plan.Rows[s.row]
+		setup, err := r.Catalogue.Lookup(row.Strategy, row.Config)
+		if err != nil {
+			return fmt.Errorf("row %d of the plan: %w", s.row, err)
+		}
+		r.setups[s.row] = setup
+		if row.Learn != "" {
+			rows, planners = append(rows, s.row), append(planners, setup)
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	planners, training, err := learned(r.plan.Rows[rows[0]].Learn, planners, r.Open)
+	for i, row := range rows {
+		if err == nil {
+			r.setups[row] = planners[i]
+		}
+	}
+	r.training = training
+	return err
+}
+
+func (r *shardRun) stopped() bool {
+	select {
+	case <-r.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// trace begins the cells of one trace, as places become free.
+func (r *shardRun) trace(ctx context.Context, name string, shares []share) error {
+	opened, err := r.Open(name)
+	if err != nil {
+		return err
+	}
+	if want, got := r.plan.Rows[shares[0].row].TraceSHA256, opened.Source.Head().Header.Hash; got != want {
+		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the trace has changed", name, got, want)
+	}
+	prepared, err := replay.Prepare(ctx, opened.Source)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for _, s := range shares {
+		trial, err := r.trial(s, prepared, opened.Card)
+		if err != nil {
+			return err
+		}
+		select {
+		case r.places <- struct{}{}:
+		case <-r.Stop:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if r.stopped() { // at the same time
+			return nil
+		}
+		r.running.Go(func() {
+			defer func() { <-r.places }()
+			r.compute(ctx, s.row, trial)
+		})
+	}
+	return nil
+}
+
+// trial returns the work of a cell. It fails if its key is not the plan's.
+func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compare.Trial, error) {
+	row := &r.plan.Rows[s.row]
+	d, err := ParseDevice(row.Device)
+	if err != nil {
+		return nil, err
+	}
+	o := compare.Options{Training: r.training, Cells: cell.Over(r.Store), Rotate: s.part,
+		Probes: s.parts > 1 || float64(row.Events)*typicalReplays[row.Search] > longSearch}
+	trial := row.trial(r.pool, t, r.setups[s.row], d, card, o)
+	key, err := trial.Key()
+	if err == nil && key != row.Cell {
+		err = fmt.Errorf("row %d of the plan, %s on %s: its cell is %s in this program and %s in the plan: another version "+
+			"made the plan, so plan again", s.row, row.Strategy, row.Trace, key, row.Cell)
+	}
+	return trial, err
+}
+
+// compute computes a cell and counts its result.
+func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
+	_, err := trial.Run(ctx)
+	failure, failed := errors.AsType[compare.Failure](err)
+	different, disagrees := errors.AsType[*cell.Disagreement](err)
+	switch {
+	case disagrees:
+		r.count(func(s *Summary) { s.Disagreed = append(s.Disagreed, different) }, false)
+	case err != nil && !failed:
+		r.abort(err)
+		return
+	default:
+		r.count(func(s *Summary) { s.Computed++ }, failed)
+	}
+	if r.Done != nil {
+		if failed {
+			err = failure
+		}
+		r.Done(row, err)
+	}
+}
+
+// count changes the summary.
+func (r *shardRun) count(add func(*Summary), failed bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	add(&r.summary)
+	if failed {
+		r.summary.Failed++
+	}
+}
