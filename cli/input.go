@@ -167,12 +167,16 @@ func addSource(c *cobra.Command, o *formats.Options) {
 	addPart(c, o)
 }
 
+// mostGenerated bounds the events of a generated trace that is kept in memory, where a replay takes
+// less than half of the time.
+const mostGenerated = 1 << 22
+
 // openSource is openTrace for callers that only walk the trace: a long trace stays in its file, if
 // the format permits. A [workload.Named] trace, such as w1-live1000, is generated.
 func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	if _, err := os.Stat(path); path == "-" || err != nil {
-		if w, ok, err := workload.Named(path); ok {
-			return w.Source(), err
+		if w, ok, err := workload.Named(path); ok && err == nil && w.Events() > mostGenerated {
+			return w.Source(), nil
 		}
 		return openTrace(path, o, stdin)
 	}
@@ -181,7 +185,7 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 }
 
 // openTrace reads a file of any known format, standard input for "-", or, if no such file exists,
-// the embedded trace of that name.
+// the embedded trace or the [workload.Named] one of that name.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
 	collectWithin(o.Memory)
 	if path == "-" {
@@ -190,6 +194,12 @@ func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, e
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		if slices.Contains(workload.RecordingNames(), path) {
 			return workload.OpenRecording(path)
+		}
+		if w, ok, err := workload.Named(path); ok {
+			if err != nil {
+				return nil, err
+			}
+			return trace.Cut(w.Source(), trace.Span{End: w.Events()}, 0)
 		}
 		if near := nearest.Name(path, workload.RecordingNames()); near != "" {
 			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace inside the program?", path, near)

@@ -13,7 +13,7 @@ import (
 // arrayVariables are the variables with which an engine numbers the tasks of an array. Each task
 // has index and all other variables that are named.
 type arrayVariables struct {
-	index, count         string // count is "" if the engine does not tell it
+	index, count         string // count is "" if the engine does not pass it
 	first, last, stepped string // "" where the first index is 0 and the step 1
 }
 

@@ -16,8 +16,21 @@ type storeFlag string
 // addStore adds the flag to a command; keeps is the part of its help text that is specific to the
 // command.
 func addStore(c *cobra.Command, s *storeFlag, keeps string) {
-	c.Flags().StringVar((*string)(s), "store", "", keeps+`, in this folder or S3 bucket, such as "cells" or `+
+	c.Flags().Var(s, "store", keeps+`, in this folder or S3 bucket, such as "cells" or `+
 		`"s3://bucket/cells" (docs/sweep.md)`)
+}
+
+func (s *storeFlag) String() string { return string(*s) }
+
+func (s *storeFlag) Type() string { return "string" }
+
+// Set refuses the value of an unset shell variable.
+func (s *storeFlag) Set(text string) error {
+	if text == "" {
+		return errors.New("want a folder or s3://BUCKET/PREFIX")
+	}
+	*s = storeFlag(text)
+	return nil
 }
 
 // open opens the store.

@@ -287,7 +287,7 @@ progress are completed, and the engine may start the task again.`,
 	return c
 }
 
-// outcomeOf returns the error whose exit status is that of a shard.
+// outcomeOf returns an error with the exit status of a shard, nil for success.
 func outcomeOf(cmd *cobra.Command, s *sweep.Summary) error {
 	switch {
 	case len(s.Disagreed) > 0:

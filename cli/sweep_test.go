@@ -262,6 +262,39 @@ func TestCommandsUseAStore(t *testing.T) {
 	}
 }
 
+// TestTuneUsesAStore searches a whole grid, so that times do not decide which points are tried.
+func TestTuneUsesAStore(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "cells")
+	var files []string
+	for range 2 {
+		succeed(t, "tune", "--strategy", "bfc", "--settings", "allow_growth", "--store", store, "w1-live100-pairs300")
+		now, err := filepath.Glob(filepath.Join(store, "cells", "*", "*.json"))
+		require.NoError(t, err)
+		require.NotEmpty(t, now)
+		if files != nil {
+			require.Equal(t, files, now)
+		}
+		files = now
+	}
+}
+
+// TestAStoreIsForSimulatedDevices also gives each command a store that cannot be one.
+func TestAStoreIsForSimulatedDevices(t *testing.T) {
+	file := write(t, "file", "")
+	for _, args := range []string{
+		"compare w1-live100-pairs300", "tune --strategy bfc w1-live100-pairs300",
+		"whatif " + filepath.Join("..", "examples", "oom", "layouts.pickle.gz"),
+		"remat " + filepath.Join("..", "examples", "remat", "cnn.log.gz"),
+	} {
+		for store, want := range map[string]string{file: "not a directory", "gs://bucket": `unknown scheme "gs"`, "": "--store"} {
+			status, out, stderr := command(t, append(strings.Fields(args), "--store", store)...)
+			require.Equal(t, exitTrouble, status, "%s --store %s", args, store)
+			require.Empty(t, out)
+			require.Contains(t, stderr, want)
+		}
+	}
+}
+
 // timesInJSON matches the measured figures in JSON.
 var timesInJSON = regexp.MustCompile(`"ns_per_op\w*": [-+.0-9e]+`)
 

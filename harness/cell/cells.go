@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/vramyard/vramyard/harness/provenance"
@@ -14,15 +15,24 @@ import (
 // Schema names the form of a stored cell.
 const Schema = "vramyard-cell/1"
 
-// record is a stored cell. The exact figures are compared between workers; the measured ones are of
-// the worker that wrote the cell.
+// record is a stored cell, with its fields in alphabetical order as in all canonical JSON. The
+// exact figures are compared between workers; the measured ones are of the worker that wrote it.
 type record struct {
-	Schema     string           `json:"schema"`
-	Key        json.RawMessage  `json:"key"`
-	Exact      json.RawMessage  `json:"exact"`
-	Measured   json.RawMessage  `json:"measured"`
-	Provenance provenance.Build `json:"provenance"`
+	Exact      json.RawMessage `json:"exact"`
+	Key        json.RawMessage `json:"key"`
+	Measured   json.RawMessage `json:"measured"`
+	Provenance json.RawMessage `json:"provenance"`
+	Schema     string          `json:"schema"`
 }
+
+// build returns the program in canonical JSON.
+var build = sync.OnceValue(func() json.RawMessage {
+	text, err := canonical(provenance.Read())
+	if err != nil {
+		panic(err) // it has texts only
+	}
+	return text
+})
 
 // Cells are the cells in a store, for one program. The zero value and nil have no store: every
 // cell is computed. Methods are safe for concurrent use.
@@ -149,18 +159,18 @@ func read(ctx context.Context, s Store, hash string) (*record, error) {
 }
 
 func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result[E, M]) error {
-	rec := record{Schema: Schema, Provenance: provenance.Read()}
+	rec := record{Schema: Schema, Provenance: build()}
 	for into, v := range map[*json.RawMessage]any{&rec.Key: k, &rec.Exact: r.Exact, &rec.Measured: r.Measured} {
 		var err error
 		if *into, err = canonical(v); err != nil {
 			return fmt.Errorf("cell %s: %w", hash, err)
 		}
 	}
-	text, err := canonical(rec)
+	text, err := encoded(rec)
 	if err != nil {
 		return err
 	}
-	err = c.store.Put(ctx, Name(hash), append(text, '\n'))
+	err = c.store.Put(ctx, Name(hash), text)
 	if errors.Is(err, ErrTaken) {
 		return c.agree(ctx, hash, rec.Exact, text)
 	}
@@ -170,14 +180,14 @@ func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result
 	return nil
 }
 
-// agree compares exact figures with those of the worker that was first.
+// agree compares exact figures with the stored ones, which the first worker wrote.
 func (c *Cells) agree(ctx context.Context, hash string, exact, text []byte) error {
 	other, err := read(ctx, c.store, hash)
 	if err != nil || bytes.Equal(other.Exact, exact) {
 		return err
 	}
 	who := hashOf(exact)
-	if err := c.store.Put(ctx, ConflictName(hash, who), append(text, '\n')); err != nil && !errors.Is(err, ErrTaken) {
+	if err := c.store.Put(ctx, ConflictName(hash, who), text); err != nil && !errors.Is(err, ErrTaken) {
 		return storeError{fmt.Errorf("cell %s in %v: %w", hash, c.store, err)}
 	}
 	return &Disagreement{Cell: hash, Ours: exact, Other: other.Exact}

@@ -70,11 +70,15 @@ func canonical(v any) ([]byte, error) {
 	if err := d.Decode(&plain); err != nil {
 		return nil, err
 	}
+	text, err = encoded(plain)
+	return bytes.TrimSuffix(text, []byte("\n")), err
+}
+
+// encoded returns v in JSON, as a line in which only characters that JSON requires are escaped.
+func encoded(v any) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(plain); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	err := e.Encode(v)
+	return out.Bytes(), err
 }

@@ -69,7 +69,7 @@ type Kept struct {
 // KeptFigures is the exact part of a [Kept].
 type KeptFigures struct {
 	Figures
-	// Failed is the error of every repetition; empty: there is none.
+	// Failed is the error of every repetition; empty: no error.
 	Failed string `json:"failed,omitempty"`
 }
 

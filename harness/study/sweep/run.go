@@ -98,7 +98,8 @@ type shardRun struct {
 // lookups is how many cells are looked up at once in a store, which may be far away.
 const lookups = 16
 
-// missing returns the cells that the store does not have, in the order of the traces in the plan.
+// missing returns the cells that the store does not have, in the order of the traces in the plan,
+// of each trace the most expensive first.
 func (r *shardRun) missing(ctx context.Context, shares []share) ([]share, error) {
 	absent := make([]bool, len(shares))
 	err := each(len(shares), lookups, func(i int) error {
@@ -123,7 +124,8 @@ func (r *shardRun) missing(ctx context.Context, shares []share) ([]share, error)
 		first[r.plan.Rows[i].Trace] = i
 	}
 	slices.SortStableFunc(all, func(a, b share) int {
-		return first[r.plan.Rows[a.row].Trace] - first[r.plan.Rows[b.row].Trace]
+		x, y := &r.plan.Rows[a.row], &r.plan.Rows[b.row]
+		return cmp.Or(cmp.Compare(first[x.Trace], first[y.Trace]), cmp.Compare(y.Cost, x.Cost))
 	})
 	return all, err
 }

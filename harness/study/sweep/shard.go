@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"encoding/binary"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 )
@@ -20,33 +21,32 @@ type share struct {
 // capacities at once.
 const mostParts = 16
 
-// assign returns the cells of every shard, the most expensive first. A cell that costs more than an
-// equal share of the plan is split: several shards get it, and share its probes in the store.
+// Opening a trace takes as long as openedReplays replays of it: on the recorded traces 4 to 12. A
+// block of cells of one trace is therefore dealt as a whole, long enough that opening the trace is
+// at most one part in overhead, but no longer than one part in blocks of an equal share.
+const (
+	openedReplays = 10
+	overhead      = 200
+	blocks        = 4
+)
+
+// block is cells of one trace that are dealt together, or one part of a cell.
+type block struct {
+	shares []share
+	cost   float64
+	tie    uint64
+}
+
+// assign returns the cells of every shard. A cell that costs more than an equal share of the plan
+// is split: several shards get it, and share its probes in the store.
 //
-// The cells are dealt in order of descending cost, each to the shard with the least so far (longest
-// processing time first, Graham 1969), which is at most 4/3 of the optimum. The seed decides
-// between equals. The result depends on the plan and the number of shards alone.
+// The blocks are dealt in order of descending cost, each to the shard with the least so far
+// (longest processing time first, Graham 1969). The seed decides between equals. The result depends
+// on the plan and the number of shards alone.
 func (p *Plan) assign(shards int) [][]share {
-	cells := p.cells()
-	target := p.Cost() / float64(shards)
-	type item struct {
-		share
-		cost float64
-		tie  uint64
-	}
-	var items []item
-	for _, i := range cells {
-		r := &p.Rows[i]
-		parts := 1
-		if r.Search != Replay && target > 0 {
-			parts = min(max(int(math.Ceil(r.Cost/target)), 1), mostParts, shards)
-		}
-		for part := range parts {
-			items = append(items, item{share{i, part, parts}, r.Cost / float64(parts), tie(p.Seed, r.Cell, part)})
-		}
-	}
-	slices.SortFunc(items, func(a, b item) int {
-		return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(a.tie, b.tie), cmp.Compare(a.row, b.row))
+	items := p.blocks(p.Cost()/float64(shards), min(mostParts, shards))
+	slices.SortFunc(items, func(a, b block) int {
+		return cmp.Or(cmp.Compare(b.cost, a.cost), cmp.Compare(a.tie, b.tie), cmp.Compare(a.shares[0].row, b.shares[0].row))
 	})
 	loads := make(loads, shards)
 	for i := range loads {
@@ -56,17 +56,63 @@ func (p *Plan) assign(shards int) [][]share {
 	all := make([][]share, shards)
 	for _, it := range items {
 		var skipped []load // shards that have a part of this cell
-		has := func(s share) bool { return s.row == it.row }
-		for it.parts > 1 && slices.ContainsFunc(all[loads[0].shard], has) {
+		first := it.shares[0]
+		has := func(s share) bool { return s.row == first.row }
+		for first.parts > 1 && slices.ContainsFunc(all[loads[0].shard], has) {
 			skipped = append(skipped, heap.Pop(&loads).(load))
 		}
 		least := &loads[0]
-		all[least.shard] = append(all[least.shard], it.share)
+		all[least.shard] = append(all[least.shard], it.shares...)
 		least.cost += it.cost
 		heap.Fix(&loads, 0)
 		for _, l := range skipped {
 			heap.Push(&loads, l)
 		}
+	}
+	return all
+}
+
+// blocks returns the cells in blocks, and cells that cost more than the target in at most some
+// parts.
+func (p *Plan) blocks(target float64, most int) (all []block) {
+	byTrace := map[string][]int{}
+	for _, i := range p.cells() {
+		r := &p.Rows[i]
+		if r.Search == Replay || r.Cost <= target {
+			byTrace[r.Trace] = append(byTrace[r.Trace], i)
+			continue
+		}
+		parts := min(int(math.Ceil(r.Cost/target)), most)
+		for part := range parts {
+			all = append(all, block{[]share{{i, part, parts}}, r.Cost / float64(parts), tie(p.Seed, r.Cell, part)})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byTrace)) {
+		all = append(all, p.blocksOf(byTrace[name], target)...)
+	}
+	return all
+}
+
+// blocksOf returns the cells of one trace in blocks. They become shorter towards the end, so that
+// they balance the shards.
+func (p *Plan) blocksOf(rows []int, target float64) (all []block) {
+	left, replay := 0.0, 0.0
+	for _, i := range rows {
+		left += p.Rows[i].Cost
+		replay += p.Rows[i].Cost / typicalReplays[p.Rows[i].Search] / float64(len(rows))
+	}
+	longest := min(overhead*openedReplays*replay, target/blocks)
+	slices.SortFunc(rows, func(a, b int) int {
+		return cmp.Or(cmp.Compare(tie(p.Seed, p.Rows[a].Cell, 0), tie(p.Seed, p.Rows[b].Cell, 0)), cmp.Compare(a, b))
+	})
+	for len(rows) > 0 {
+		b := block{tie: tie(p.Seed, p.Rows[rows[0]].Cell, 0)}
+		for want := min(longest, left/2); len(rows) > 0 && (b.shares == nil || b.cost < want); rows = rows[1:] {
+			b.shares = append(b.shares, share{row: rows[0], parts: 1})
+			b.cost += p.Rows[rows[0]].Cost
+		}
+		left -= b.cost
+		all = append(all, b)
 	}
 	return all
 }

@@ -14,6 +14,7 @@ func randomPlan(seed uint64) *Plan {
 	p := &Plan{Seed: seed}
 	for i := range 1 + rng.IntN(400) {
 		r := Row{Cell: fmt.Sprintf("%064d", i), Search: Minimum, Cost: float64(1 + rng.IntN(1<<rng.IntN(20)))}
+		r.Trace = fmt.Sprint(rng.IntN(5))
 		if rng.IntN(20) == 0 {
 			r.Cell = fmt.Sprintf("%064d", i/2) // one cell under two names
 		}
@@ -47,9 +48,9 @@ func TestShardsPartitionThePlan(t *testing.T) {
 				parts[s.row][s.part] = true
 				require.Less(t, s.part, s.parts)
 				c := p.Rows[s.row].Cost / float64(s.parts)
-				cost, longest, sum = cost+c, max(longest, c), sum+c
+				cost, longest = cost+c, max(longest, c)
 			}
-			most = max(most, cost)
+			most, sum = max(most, cost), sum+cost
 		}
 		require.Len(t, parts, len(p.cells()))
 		for _, row := range p.cells() {
@@ -58,7 +59,8 @@ func TestShardsPartitionThePlan(t *testing.T) {
 				require.Less(t, part, len(parts[row]), "parts are numbered without a gap")
 			}
 		}
-		require.LessOrEqual(t, most, sum/float64(n)+longest+1e-6)
+		share := sum / float64(n)
+		require.LessOrEqual(t, most, share+share/blocks+longest+1e-6)
 	}
 }
 
@@ -85,4 +87,23 @@ func TestAnExpensiveSearchIsShared(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[int]int{0: mostParts, 1: 1, 2: 1}, parts)
+}
+
+// TestShardsOpenFewTraces has cells that are short beside opening their trace.
+func TestShardsOpenFewTraces(t *testing.T) {
+	p := &Plan{}
+	for i := range 10_000 {
+		p.Rows = append(p.Rows, Row{Cell: fmt.Sprintf("%064d", i), Trace: fmt.Sprint(i % 7), Search: Minimum,
+			Cost: 36})
+	}
+	opened, most := 0, 0
+	for _, shard := range p.assign(64) {
+		traces := map[string]bool{}
+		for _, s := range shard {
+			traces[p.Rows[s.row].Trace] = true
+		}
+		opened, most = opened+len(traces), max(most, len(shard))
+	}
+	require.Less(t, opened, 64*4)
+	require.LessOrEqual(t, most, 10_000/64*105/100)
 }

@@ -137,7 +137,7 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 	return err
 }
 
-// distinct drops setups whose name and configuration are those of an earlier one.
+// distinct drops setups with the name and configuration of an earlier setup.
 func distinct(setups []setting.Setup) (all []setting.Setup) {
 	seen := map[string]bool{}
 	for _, s := range setups {

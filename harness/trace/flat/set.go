@@ -23,7 +23,7 @@ func (t *Table) Set(row, column int, value any) error {
 	return c.set(inside(v), value)
 }
 
-// inside returns the target of a pointer, which it makes if there is none yet, or another value
+// inside returns the target of a pointer, which it makes if the pointer is nil, or another value
 // itself.
 func inside(v reflect.Value) reflect.Value {
 	if v.Kind() != reflect.Pointer {
