@@ -17,9 +17,10 @@ import (
 )
 
 // ReadTable reads the table of results in size bytes of r, and its metadata. It is the inverse of
-// [WriteTable] and [flat.Of]: columns are found by name, in any order, and others are ignored. An
-// object of which every column is null becomes a nil pointer. Only the pages of the columns of R
-// are read; they must be compressed with zstd or not at all.
+// [WriteTable] and [flat.Of]: columns are found by name, in any order, and others are ignored. A
+// column whose values may be absent may be missing. An object of which every column is null becomes
+// a nil pointer. Only the pages of the columns of R are read; they must be compressed with zstd or
+// not at all.
 //
 // name is the file's name or path, for messages. An error is a [trace.Error] that names the column
 // and, where possible, the row, counted from 0: a missing column, one of another type, null where
@@ -107,7 +108,11 @@ func (t *tableReader) find(columns []flat.Column, decoder *zstd.Decoder, memory 
 	in := t.in.Root().Columns()
 	for _, c := range columns {
 		i := slices.IndexFunc(in, func(f *parquet.Column) bool { return f.Name() == c.Name })
-		if i < 0 {
+		switch {
+		case i < 0 && c.Optional:
+			t.cells = append(t.cells, cells{pages: newPages(decoder, memory), column: c, missing: true})
+			continue
+		case i < 0:
 			return fmt.Errorf("column %s is missing", c.Name)
 		}
 		f := in[i]
@@ -138,10 +143,11 @@ func typeOfKind(c *flat.Column) string {
 // cells reads a column of a table.
 type cells struct {
 	*pages
-	column flat.Column
-	leaf   int            // number of the column in the file
-	kept   *budget.Budget // for the values that stay
-	absent []int32        // rows without a value in the current group
+	column  flat.Column
+	missing bool           // in the file: no row has a value
+	leaf    int            // number of the column in the file
+	kept    *budget.Budget // for the values that stay
+	absent  []int32        // rows without a value in the current group
 
 	// Buffers of the current group and page.
 	dictionary []any
@@ -153,11 +159,15 @@ type cells struct {
 
 // read sets every value of a group of rows that is not absent, the first in row first.
 func (c *cells) read(r io.ReaderAt, g *format.RowGroup, first int, set func(row int, v any) error) error {
+	c.dictionary, c.absent = c.dictionary[:0], c.absent[:0]
+	end := first + int(g.NumRows)
+	if c.missing {
+		return c.skip(first, end)
+	}
 	if err := c.pages.open(r, &g.Columns[c.leaf].MetaData); err != nil {
 		return err
 	}
-	c.dictionary, c.absent = c.dictionary[:0], c.absent[:0]
-	for row, end := first, first+int(g.NumRows); row < end; {
+	for row := first; row < end; {
 		p, err := c.pages.next()
 		if err == nil {
 			err = c.decode(&p)
@@ -174,7 +184,7 @@ func (c *cells) read(r io.ReaderAt, g *format.RowGroup, first int, set func(row 
 		values := c.values
 		for i := range p.count {
 			if c.nulls && c.present[i] == 0 {
-				if c.absent, err = budget.Append(c.memory, c.absent, int32(row+i)); err != nil {
+				if err := c.skip(row+i, row+i+1); err != nil {
 					return err
 				}
 				continue
@@ -187,6 +197,14 @@ func (c *cells) read(r io.ReaderAt, g *format.RowGroup, first int, set func(row 
 		row += p.count
 	}
 	return nil
+}
+
+// skip notes rows without a value.
+func (c *cells) skip(first, end int) (err error) {
+	for row := first; row < end && err == nil; row++ {
+		c.absent, err = budget.Append(c.memory, c.absent, int32(row))
+	}
+	return err
 }
 
 const (

@@ -126,7 +126,9 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 	type narrow struct {
 		Inner
-		Ok bool `json:"ok"`
+		Ok     bool    `json:"ok"`
+		Later  *int    `json:"later"`
+		Object *object `json:"object"`
 	}
 	rows := []wide{
 		{Ok: new(true), Bytes: new(uint64(1)), Name: "a", Extra: []int64{1, 2}},
@@ -134,7 +136,7 @@ func TestColumnsAreFoundByName(t *testing.T) {
 	}
 	got, _, err := readTable[narrow](forged(t, rows), nil)
 	require.NoError(t, err)
-	require.Equal(t, []narrow{{Inner{"a", 1}, true}, {Inner{"", 1 << 63}, false}}, got)
+	require.Equal(t, []narrow{{Inner: Inner{"a", 1}, Ok: true}, {Inner: Inner{"", 1 << 63}}}, got)
 }
 
 // TestPyarrowTablesAreRead reads a table that pyarrow 26.0.1 has written, with pages of the older
@@ -218,6 +220,10 @@ func TestTablesThatDoNotFitAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, `x.parquet: column hash: row 0: "xyz": `)
 	_, _, err = readTable[holder](forged(t, []mayBeNull{{}, {nil, new(int64(1)), nil}}), nil)
 	refused("column object.must: row 1: null: want a value", err)
+	_, _, err = readTable[holder](forged(t, []struct {
+		May int64 `parquet:"object.may"`
+	}{{1}}), nil)
+	refused("column object.must: row 0: null: want a value", err)
 
 	var packed bytes.Buffer
 	w := parquetgo.NewGenericWriter[struct {
