@@ -29,6 +29,7 @@ func figured(t *testing.T) map[string]struct {
 		"offline": {[]string{"offline", path}, 4},
 		"remat":   {[]string{"remat", unet, "--heuristics", "lru", "--strategies", "bfc", "--budgets", "0.6,1"}, 6},
 		"whatif":  {[]string{"whatif", "--device", "sim:16MiB", path}, 0},
+		"stats":   {[]string{"stats", tableOf(t, "r.parquet", []string{"bfc", "tlsf"}, hundreds, lessOnSeven)}, 4},
 		"fleet":   {[]string{"fleet", "--device", "sim:16MiB", path, write(t, "u.trace", small)}, 0},
 	}
 }

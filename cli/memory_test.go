@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/study/stats"
+	"github.com/vramyard/vramyard/harness/trace/flat"
+	"github.com/vramyard/vramyard/harness/trace/parquet"
 )
 
 // TestFilesTakeBoundedMemory gives every command that reads files one that needs more than --memory
@@ -23,6 +28,8 @@ func TestFilesTakeBoundedMemory(t *testing.T) {
 			"\n", i, i)
 	}
 	log.WriteByte('\n')
+	var table bytes.Buffer
+	require.NoError(t, parquet.WriteTable(&table, flat.Of(make([]stats.Row, 10_000))))
 	out := t.TempDir() + "/"
 	small := write(t, "small.trace", "a 1 1\n")
 	for _, args := range [][]string{
@@ -44,6 +51,7 @@ func TestFilesTakeBoundedMemory(t *testing.T) {
 			strings.Repeat("initial_segment,,2097152,2097152\n", 10_000)), small},
 		{"remat", write(t, "r.log", log.String())},
 		{"diff", result, result},
+		{"stats", write(t, "s.parquet", table.String())},
 		{"plot", "--out", out + "a.svg", result},
 	} {
 		status, stdout, stderr := command(t, append(args, "--memory", "1MiB")...)

@@ -49,7 +49,6 @@ func inputless(t *testing.T) map[string][]string {
 		"replay --json":        nil,
 		"replay --html":        nil,
 		"trace info --json":    {"trace", "info", missing, "--json"},
-		"offline --json":       {"offline", missing, "--json"},
 		"offline --offsets":    {"offline", missing, "--offsets"},
 		"compare --json":       {"compare", missing, "--json"},
 		"compare --csv":        {"compare", missing, "--csv"},
@@ -62,8 +61,6 @@ func inputless(t *testing.T) map[string][]string {
 		"sweep merge --times":  {"sweep", "merge", missing, "--store", missing, "-o", "x.parquet", "--times"},
 		"tune --csv":           {"tune", "--strategy", "bfc", missing, "--csv"},
 		"tune --parquet":       {"tune", "--strategy", "bfc", missing, "--parquet"},
-		"offline --csv":        {"offline", missing, "--csv"},
-		"offline --parquet":    {"offline", missing, "--parquet"},
 		"top --json":           {"top", missing, "--json"},
 		"top --folded":         {"top", missing, "--folded"},
 		"gate --json":          {"gate", "--baseline", missing, missing, "--json"},
@@ -72,9 +69,6 @@ func inputless(t *testing.T) map[string][]string {
 		"gate --sarif":         {"gate", "--baseline", missing, missing, "--sarif"},
 		"traces --json":        {"traces", "--json"},
 		"compare --html":       {"compare", missing, "--html"},
-		"fleet --json":         {"fleet", missing, "--json"},
-		"fleet --csv":          {"fleet", missing, "--csv"},
-		"fleet --parquet":      {"fleet", missing, "--parquet"},
 		"fleet --html":         {"fleet", missing, "--html"},
 		"whatif --json":        {"whatif", missing, "--json"},
 		"whatif --csv":         {"whatif", missing, "--csv"},
@@ -87,6 +81,11 @@ func inputless(t *testing.T) map[string][]string {
 		"remat --json":         {"remat", missing, "--json"},
 		"remat --csv":          {"remat", missing, "--csv"},
 		"remat --html":         {"remat", missing, "--html"},
+	}
+	for _, flag := range []string{" --csv", " --json", " --parquet"} {
+		all["fleet"+flag] = []string{"fleet", missing, flag[1:]}
+		all["offline"+flag] = []string{"offline", missing, flag[1:]}
+		all["stats"+flag] = []string{"stats", missing, flag[1:]}
 	}
 	for name, args := range all {
 		if _, flag, ok := strings.Cut(name, "replay "); ok && args == nil {
