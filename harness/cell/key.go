@@ -20,7 +20,7 @@ type Key struct {
 	Subject string `json:"trace_sha256"`
 	// Learned is the same of the trace that the strategy planned by; empty: none.
 	Learned string `json:"learned_from_sha256"`
-	// Strategy is the name of the strategy without its preset, which the configuration replaces.
+	// Strategy is the name without the preset and the settings, which the configuration replaces.
 	Strategy  string          `json:"strategy"`
 	Config    json.RawMessage `json:"config"`    // with its defaults filled in
 	Semantics string          `json:"semantics"` // setting.Setup.Semantics
@@ -35,7 +35,10 @@ func (k Key) Of(s setting.Setup) (Key, bool) {
 	if err != nil || s.Semantics == "" {
 		return k, false
 	}
-	k.Strategy, _, _ = strings.Cut(s.Name, ":")
+	k.Strategy = s.Name
+	if i := strings.IndexAny(s.Name, ":{"); i >= 0 {
+		k.Strategy = s.Name[:i]
+	}
 	k.Config, k.Semantics = config, s.Semantics
 	return k, true
 }

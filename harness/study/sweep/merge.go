@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,17 +119,7 @@ func (m *Merged) disputes(ctx context.Context, p *Plan, s cell.Store) error {
 
 // String names a row for a message.
 func (r *Row) String() string {
-	return fmt.Sprintf("%s: %s%s on %s, %s, %s", r.Cell[:12], r.Strategy, compactConfig(r.Config), r.Trace, r.Device,
-		r.Search)
-}
-
-// compactConfig returns the settings of a row, shortened for a message.
-func compactConfig(config json.RawMessage) string {
-	const most = 60
-	if len(config) <= most {
-		return string(config)
-	}
-	return string(config[:most]) + "…"
+	return fmt.Sprintf("%s: %s on %s, %s, %s", r.Cell[:12], r.Strategy, r.Trace, r.Device, r.Search)
 }
 
 // mostListed is the number of failed cells that a status lists.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/vramyard/vramyard/alloc/setting"
@@ -153,10 +154,12 @@ func (r *shardRun) learn(shares []share) error {
 	var planners []setting.Setup
 	for _, s := range shares {
 		row := &r.plan.Rows[s.row]
-		setup, err := r.Catalogue.Lookup(row.Strategy, row.Config)
+		name, _, _ := strings.Cut(row.Strategy, "{")
+		setup, err := r.Catalogue.Lookup(name, row.Config)
 		if err != nil {
 			return fmt.Errorf("row %d of the plan: %w", s.row, err)
 		}
+		setup.Name = row.Strategy
 		r.setups[s.row] = setup
 		if row.Learn != "" {
 			rows, planners = append(rows, s.row), append(planners, setup)

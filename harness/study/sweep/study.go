@@ -1,10 +1,12 @@
 package sweep
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -113,7 +115,9 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 		s.Traces, err = texts(value, func(text string) (string, error) { return text, nil })
 	case "strategies":
 		s.Strategies, err = whatif.GridOf(value, catalogue)
-		s.Strategies = distinct(s.Strategies)
+		if err == nil {
+			s.Strategies, err = distinct(s.Strategies, catalogue)
+		}
 	case "devices":
 		s.Devices, err = texts(value, ParseDevice)
 	case "searches":
@@ -137,17 +141,47 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 	return err
 }
 
-// distinct drops setups with the name and configuration of an earlier setup.
-func distinct(setups []setting.Setup) (all []setting.Setup) {
-	seen := map[string]bool{}
+// distinct drops repeated setups, and adds to each name the settings that differ from its preset's,
+// so that rows of one strategy differ in every table.
+func distinct(setups []setting.Setup, catalogue setting.Catalogue) (all []setting.Setup, err error) {
 	for _, s := range setups {
-		config, err := json.Marshal(s.Config)
-		if key := s.Name + string(config); err != nil || !seen[key] {
-			seen[key] = true
+		preset, err := catalogue.Lookup(s.Name, nil)
+		if err != nil {
+			return nil, err
+		}
+		own, err := settings(s)
+		if err != nil {
+			return nil, err
+		}
+		usual, err := settings(preset)
+		if err != nil {
+			return nil, err
+		}
+		maps.DeleteFunc(own, func(name string, value json.RawMessage) bool { return bytes.Equal(usual[name], value) })
+		if len(own) > 0 {
+			text, err := json.Marshal(own) // keys are sorted
+			if err != nil {
+				return nil, err
+			}
+			s.Name += string(text)
+		}
+		if !slices.ContainsFunc(all, func(o setting.Setup) bool { return o.Name == s.Name }) {
 			all = append(all, s)
 		}
 	}
-	return all
+	return all, nil
+}
+
+// settings returns the fields of a configuration.
+func settings(s setting.Setup) (fields map[string]json.RawMessage, err error) {
+	text, err := json.Marshal(s.Config)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.Name, err)
+	}
+	return fields, err
 }
 
 // text reads a scalar.

@@ -178,7 +178,7 @@ func TestAFailureIsAResult(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, p.Status(&b, m))
 	require.Regexp(t, `^2 of 2 cells are done, 100.0 % of the predicted time; 1 failed, 0 missing.\n`+
-		`[0-9a-f]{12}: broken\{\} on short, sim, minimum: device of 1GiB: broken: no table\n$`, b.String())
+		`[0-9a-f]{12}: broken on short, sim, minimum: device of 1GiB: broken: no table\n$`, b.String())
 }
 
 func TestWorkersThatDisagreeAreReported(t *testing.T) {
@@ -233,7 +233,7 @@ func TestAChangedInputIsRefused(t *testing.T) {
 	require.ErrorContains(t, run(func(q *sweep.Plan, _ *sweep.Worker) { q.Rows[3].Config = []byte(`{"allow_growth":"x"}`) }),
 		"row 3 of the plan: configuration of bfc: allow_growth")
 	require.ErrorContains(t, run(func(q *sweep.Plan, _ *sweep.Worker) { q.Rows[3].Search = sweep.Minimum }),
-		"row 3 of the plan, bfc on short: its cell is ")
+		"row 3 of the plan, bfc{\"allow_growth\":true} on short: its cell is ")
 	missing := errors.New("disk: gone")
 	require.ErrorIs(t, run(func(_ *sweep.Plan, w *sweep.Worker) {
 		w.Open = func(string) (sweep.Opened, error) { return sweep.Opened{}, missing }
@@ -356,4 +356,34 @@ func ExamplePlan_Run() {
 	// Output:
 	// bestfit 12MiB
 	// tlsf 14MiB
+}
+
+// TestNamesHaveTheirSettings names the settings that differ from the preset's, however they were
+// written, and drops a repetition.
+func TestNamesHaveTheirSettings(t *testing.T) {
+	p := planOf(t, `
+traces: [short]
+searches: [replay]
+strategies:
+  - bfc
+  - bfc:growth
+  - strategy: bfc
+    config: {allow_growth: [false, true]}
+  - strategy: caching
+    conf: "expandable_segments:True"
+`)
+	var names []string
+	for _, r := range p.Rows {
+		names = append(names, r.Strategy)
+	}
+	require.Equal(t, []string{"bfc", "bfc:growth", `bfc{"allow_growth":true}`,
+		`caching{"conf":"expandable_segments:True"}`}, names)
+	require.Equal(t, p.Rows[1].Cell, p.Rows[2].Cell, "one cell under two names")
+	d := storeIn(t)
+	s, err := p.Run(t.Context(), sweep.Shard{Count: 1}, worker(d))
+	require.NoError(t, err)
+	require.Equal(t, 3, s.Computed)
+	m, err := p.Merge(t.Context(), d)
+	require.NoError(t, err)
+	require.Equal(t, names[2], m.Results[2].Strategy)
 }
