@@ -9,6 +9,9 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
+// EndSuffix ends the text of a mark where a named part of the program ends.
+const EndSuffix = " end"
+
 // Marks holds the marks of a trace: the first and the last event of each text. The zero value is
 // ready for use.
 type Marks struct{ events map[string]span }

@@ -6,6 +6,10 @@ import (
 	"slices"
 )
 
+// RoundedTag is the tag of a Refused event whose size is the rounded size: the file does not
+// contain the requested one.
+const RoundedTag = "rounded"
+
 // Refusals tracks the requests that failed in the recorded program. The zero value is ready for
 // use.
 //

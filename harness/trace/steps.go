@@ -43,7 +43,7 @@ func StepsAt(s Source, text string) ([]Step, error) {
 	for k, i := range m.at {
 		n, name := len(steps), m.texts[m.tags[k]]
 		begins := m.families[k] == family(text)
-		if open && (begins || name == steps[n-1].Name+" end") {
+		if open && (begins || name == steps[n-1].Name+EndSuffix) {
 			steps[n-1].End, open = i, false
 		}
 		if begins {

@@ -12,7 +12,6 @@ import (
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // FirstOOM selects the first request that runs out of memory as [Options].Event.
@@ -322,7 +321,7 @@ func (m *moment) look() (OwnerLookup, alloc.PoolID, error) {
 
 func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 	o := Owner{Known: true, ID: e.ID, Born: at, Age: m.event - at, Tag: src.TagOf(e)}
-	if o.Tag == torch.Rounded { // it marks a rounded size
+	if o.Tag == trace.RoundedTag { // it marks a rounded size
 		o.Tag = ""
 	}
 	if e.Kind == trace.LiveAtStart {

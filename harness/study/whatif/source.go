@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
 // SurveyedTrace is a trace with its demand, refused requests included.
@@ -68,7 +67,7 @@ func (s *surveyor) take(events []trace.Event) error {
 			s.request(e)
 		case trace.Refused:
 			s.request(e)
-			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == torch.Rounded
+			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == trace.RoundedTag
 		case trace.PoolBegin:
 			s.w.Demand.Pools = true
 			o, err := trace.PoolOptions(s.w.TagOf(e))

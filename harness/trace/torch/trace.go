@@ -12,13 +12,6 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Rounded is the tag of a Refused event whose size is the rounded size: the file does not contain
-// the requested one.
-const Rounded = "rounded"
-
-// endSuffix ends the text of a mark where a named part of the program ends.
-const endSuffix = " end"
-
 // traceMaker converts a timeline to a trace.
 type traceMaker struct {
 	*Timeline
@@ -205,7 +198,7 @@ func (m *traceMaker) addMarksUntil(us int64) error {
 func (m *traceMaker) addMark(a Annotation) error {
 	text := m.texts[a.Name]
 	if !a.Start {
-		text += endSuffix
+		text += trace.EndSuffix
 	}
 	m.now = max(m.now, m.since(a.Time))
 	return m.add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(text), Time: m.now})
@@ -231,7 +224,7 @@ func (m *traceMaker) step(i int, step Step, from *Entry) error {
 	case Completed:
 		e.Kind = trace.Completed
 	case Refused:
-		e.Kind, e.Tag = trace.Refused, m.b.Tag(Rounded)
+		e.Kind, e.Tag = trace.Refused, m.b.Tag(trace.RoundedTag)
 	}
 	if step == Alloc || step == Refused {
 		e.Size, e.Stream = device.Size(from.Size), device.Stream(m.Device.History.Streams[from.Stream])
