@@ -190,7 +190,7 @@ func (c *csvReader) alloc() error {
 			return err
 		}
 	}
-	if err := c.b.Add(e); err != nil {
+	if err := c.add(e); err != nil {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
@@ -214,7 +214,7 @@ func (c *csvReader) free() error {
 	if len(r.life) > 0 {
 		return fmt.Errorf("life %s: want none on a free", clip(r.life))
 	}
-	if err := c.b.Add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
+	if err := c.add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot

@@ -27,6 +27,8 @@ type Options struct {
 	// Warn, if not nil, receives an [*Error] for a defect that does not prevent reading: a last
 	// line without a line ending, which may be truncated.
 	Warn func(error)
+	// Lines records the line of each event, for [Head.Place].
+	Lines bool
 }
 
 func (o Options) memory() *budget.Budget {
@@ -84,6 +86,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 		b:     NewBuilderWithin(o.memory(), Header{Name: BaseName(name), Format: o.Dialect}),
 		verbs: verbs,
 		loose: o.Dialect != "",
+		lines: o.Lines,
 	}
 	if err := p.run(); err != nil {
 		return nil, err
@@ -161,6 +164,7 @@ type parser struct {
 	magic   bool  // the file begins with the line of the native form
 	csv     bool  // the header announces a CSV
 	named   bool  // the header gave a name
+	lines   bool  // the line of each event is recorded
 	started bool  // the first line that is not a comment was read
 	ev      Event // the event of the current line
 	pending []pendingMark

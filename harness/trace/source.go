@@ -32,12 +32,12 @@ type Head struct {
 // places has the lines of a text file for the errors of its users.
 type places struct {
 	file   string
-	events map[int]int // by the index of an event whose text a replay may reject
+	events map[int]int // by the index of an event whose text a replay may reject, or of every event
 	pairs  []int       // of the pairs of the header
 }
 
 // Place returns the place of an event for messages: "file:line" of a change of the settings in a
-// text file, otherwise "event 17".
+// text file, and of any event with Options.Lines, otherwise "event 17".
 func (h Head) Place(event int) string {
 	if h.places != nil {
 		if line, ok := h.places.events[event]; ok {

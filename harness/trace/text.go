@@ -302,13 +302,18 @@ func (p *parser) event(line []byte) error {
 	if p.loose && (e.Kind == Free || e.Kind == Use) && !p.b.Live(e.ID) {
 		return nil
 	}
-	if e.Kind == Conf {
+	return p.add(*e)
+}
+
+// add adds the event of the current line.
+func (p *parser) add(e Event) error {
+	if p.lines || e.Kind == Conf {
 		if err := p.b.memory.Take(placeBytes); err != nil {
 			return err
 		}
 		p.places().events[len(p.b.trace.Events)] = p.src.num
 	}
-	return p.b.Add(*e)
+	return p.b.Add(e)
 }
 
 // placeBytes is more than a place takes.

@@ -94,6 +94,11 @@ type Options struct {
 	// Warn, if not nil, receives a [*trace.Error] for each defect that does not prevent reading;
 	// see [trace.Options].
 	Warn func(error)
+	// Doubt, if not nil, receives each kind of inconsistency of a log or a snapshot that the reader
+	// bridges, as a [*trace.Error] with the number of occurrences and the first place. check is
+	// balance, ghost, overlap, time or marks. The reader then also compares the recorded addresses
+	// of live blocks, and records the lines of events.
+	Doubt func(check string, err error)
 	// Snapshot, if not nil, receives the PyTorch snapshot from which a trace was made, and the
 	// timeline of its device.
 	Snapshot func(*torch.Snapshot, *torch.Timeline)
@@ -180,7 +185,8 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	case o.Dialect != "" && o.Part != "":
 		return nil, noPart(name, o.Part, o.Dialect)
 	case o.Dialect != "":
-		options := trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn}
+		options := trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn,
+			Lines: o.Doubt != nil}
 		return trace.Read(o.withProgress(r), name, options)
 	}
 	from := o.withProgress(r)
@@ -348,7 +354,7 @@ func isText(head []byte) bool {
 }
 
 func readNative(in *Input) (*trace.Trace, error) {
-	return trace.Read(in, in.Name, trace.Options{Memory: in.budget, Warn: in.Warn})
+	return trace.Read(in, in.Name, trace.Options{Memory: in.budget, Warn: in.Warn, Lines: in.Doubt != nil})
 }
 
 // clip quotes the beginning of some content for a message.

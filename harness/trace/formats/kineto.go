@@ -77,7 +77,7 @@ func readKineto(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	r := &kinetoReader{
-		in: in, doc: doc, calls: map[*log][]kinetoCall{}, texts: texts{memory: in.budget}, parts: logs{memory: in.budget},
+		in: in, doc: doc, calls: map[*log][]kinetoCall{}, texts: texts{memory: in.budget}, parts: in.logs(),
 	}
 	if err := r.document(); err != nil {
 		return nil, err

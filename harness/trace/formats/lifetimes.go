@@ -3,6 +3,7 @@ package formats
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -28,12 +29,57 @@ type lifetimes struct {
 	now      int64 // latest time, relative to the first call
 	lastTime int64 // time of the last event
 
-	// Inconsistent calls, by kind.
-	lostFrees  int // allocations at the address of a live block
-	lostAllocs int // frees of an address that is already free
-	disagree   int // frees with another size than the allocation
-	unsized    int // frees of unknown blocks without a size, which are left out
-	clamped    int // times before the latest one
+	doubts [numDoubts]doubt
+	spans  *trace.Spans // live blocks; nil: addresses are not compared
+}
+
+// doubt counts the calls that are inconsistent in one way.
+type doubt struct{ count, call, line int } // call and line of the first; line may be 0
+
+// The kinds of inconsistent calls.
+const (
+	lostFree  = iota // allocations at the address of a live block
+	lostAlloc        // frees of an address that is already free
+	disagree         // frees with another size than the allocation
+	unsized          // frees of unknown blocks without a size, which are left out
+	clamped          // times before the latest one
+	overlaps         // allocations that overlap a live block at another address
+	numDoubts
+)
+
+// doubtNames has the check and the description of each kind.
+var doubtNames = [numDoubts][2]string{
+	lostFree:  {"ghost", "allocations at the address of a live block, which is assumed to be freed"},
+	lostAlloc: {"ghost", "frees of a block that is freed already, left out"},
+	disagree:  {"balance", "frees of another size than the allocation"},
+	unsized:   {"ghost", "frees of unknown blocks without a size, left out"},
+	clamped:   {"time", "decreasing times, raised to the latest one"},
+	overlaps:  {"overlap", "allocations that overlap a live block"},
+}
+
+// doubt counts the current call.
+func (b *lifetimes) doubt(kind int, c *call) {
+	d := &b.doubts[kind]
+	if d.count++; d.count == 1 {
+		d.call, d.line = b.calls, c.line
+	}
+}
+
+// report passes the inconsistent calls to Options.Doubt.
+func (p *log) report(in *Input) {
+	if in.Doubt == nil {
+		return
+	}
+	for kind, d := range p.doubts {
+		if d.count > 0 {
+			err := fmt.Errorf("%d %s; the first is call %d", d.count, doubtNames[kind][1], d.call)
+			in.Doubt(doubtNames[kind][0], &trace.Error{File: in.Name, Line: d.line, Err: err})
+		}
+	}
+	if p.lost > 0 {
+		err := fmt.Errorf("%d calls are missing, by the running totals", p.lost)
+		in.Doubt("balance", &trace.Error{File: in.Name, Err: err})
+	}
 }
 
 // resident is the lifetime at an address.
@@ -57,17 +103,21 @@ func (b *lifetimes) add(c *call) error {
 	}
 	b.calls++
 	if t := c.time - b.first; t < b.now {
-		b.clamped++
+		b.doubt(clamped, c)
 	} else {
 		b.now = t
 	}
 	switch c.kind {
 	case trace.Alloc:
 		if old := b.at[c.addr]; old.lifetime != noLifetime {
-			b.lostFrees++
+			b.doubt(lostFree, c)
+			b.ended(c)
 			if err := b.put(trace.Free, old.lifetime); err != nil {
 				return err
 			}
+		}
+		if b.spans != nil && b.spans.Begin(c.addr, c.size) {
+			b.doubt(overlaps, c)
 		}
 		b.births++
 		if err := budget.Put(b.memory, b.at, c.addr, resident{2 * uint64(b.births), c.size}); err != nil {
@@ -88,21 +138,29 @@ func (b *lifetimes) add(c *call) error {
 
 // end returns the lifetime that a free ends, or noLifetime if it is unknown.
 func (b *lifetimes) end(c *call) (lifetime uint64, err error) {
+	b.ended(c)
 	old, ok := b.at[c.addr]
 	switch {
 	case !ok && c.size == 0:
-		b.unsized++
+		b.doubt(unsized, c)
 	case !ok:
 		if b.openings, err = budget.Append(b.memory, b.openings, opening{c.addr, c.size, c.stream}); err != nil {
 			return noLifetime, err
 		}
 		old.lifetime = 2*uint64(len(b.openings)) - 1
 	case old.lifetime == noLifetime:
-		b.lostAllocs++
+		b.doubt(lostAlloc, c)
 	case c.size != 0 && c.size != old.size:
-		b.disagree++
+		b.doubt(disagree, c)
 	}
 	return old.lifetime, budget.Put(b.memory, b.at, c.addr, resident{lifetime: noLifetime})
+}
+
+// ended ends the span of a block.
+func (b *lifetimes) ended(c *call) {
+	if b.spans != nil {
+		b.spans.End(c.addr)
+	}
 }
 
 // put encodes an event: its kind, the time since the previous one, and its numbers.
@@ -127,9 +185,9 @@ func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 		n   int
 	}{
 		{"live_at_start_unmentioned_bytes", int(min(p.unseen, 1<<62))},
-		{"frees_lost", p.lostFrees}, {"allocations_lost", p.lostAllocs}, {"lines_lost", p.lost},
-		{"frees_of_unknown_size_left_out", p.unsized}, {"free_sizes_that_disagree", p.disagree},
-		{"times_that_went_back", p.clamped},
+		{"frees_lost", p.doubts[lostFree].count}, {"allocations_lost", p.doubts[lostAlloc].count}, {"lines_lost", p.lost},
+		{"frees_of_unknown_size_left_out", p.doubts[unsized].count}, {"free_sizes_that_disagree", p.doubts[disagree].count},
+		{"times_that_went_back", p.doubts[clamped].count},
 	} {
 		if f.n > 0 {
 			h.Meta = append(h.Meta, trace.Pair{Key: f.key, Value: strconv.Itoa(f.n)})

@@ -20,6 +20,7 @@ type call struct {
 	addr   uint64
 	size   uint64 // bytes; 0 for a free of unknown size
 	time   int64  // nanoseconds of any clock
+	line   int    // of the file; 0 if unknown
 }
 
 // log is the history of one part of a file: of a device or an allocator.
@@ -70,9 +71,13 @@ func (x *texts) index(s string) (uint32, error) {
 // logs are the parts of a file in order of appearance.
 type logs struct {
 	memory *budget.Budget
+	spans  bool // addresses are compared
 	list   []*log
 	last   *log
 }
+
+// logs returns the empty logs of a file.
+func (in *Input) logs() logs { return logs{memory: in.budget, spans: in.Doubt != nil} }
 
 // part returns the log of a part, adding it if it is new.
 func (l *logs) part(name string, host bool) (*log, error) {
@@ -89,6 +94,9 @@ func (l *logs) part(name string, host bool) (*log, error) {
 			return nil, err
 		}
 		l.list = append(l.list, &log{part: strings.Clone(name), host: host, lifetimes: lifetimes{memory: l.memory}})
+		if l.spans {
+			l.list[i].spans = new(trace.Spans)
+		}
 	}
 	l.last = l.list[i]
 	return l.last, nil
@@ -170,5 +178,6 @@ func (l *logs) trace(in *Input, h trace.Header, x *texts, none error) (*trace.Tr
 	if p.limit != 0 {
 		h.Meta = append(h.Meta, trace.Pair{Key: trace.LimitKey, Value: strconv.FormatUint(p.limit, 10)})
 	}
+	p.report(in)
 	return p.trace(h, x)
 }

@@ -45,6 +45,7 @@ const (
 // rmmReader reads one log.
 type rmmReader struct {
 	memory  *budget.Budget
+	lines   *trace.Lines
 	logs    logs
 	texts   texts
 	threads map[string]uint32 // thread numbers, by name in the log
@@ -67,7 +68,7 @@ func readRMM(in *Input) (*trace.Trace, error) {
 		return nil, err
 	}
 	r := &rmmReader{
-		memory: in.budget, logs: logs{memory: in.budget}, texts: texts{memory: in.budget},
+		memory: in.budget, lines: lines, logs: in.logs(), texts: texts{memory: in.budget},
 		threads: map[string]uint32{}, streams: map[uint64]device.Stream{},
 	}
 	row := r.row
@@ -218,6 +219,7 @@ func (r *rmmReader) add(part string, c call) error {
 	if err != nil {
 		return err
 	}
+	c.line = r.lines.Line()
 	return p.add(&c)
 }
 

@@ -3,6 +3,7 @@ package formats
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -182,5 +183,21 @@ func snapshotTrace(in *Input, s *torch.Snapshot, first []trace.Pair, unknown ...
 	if in.Snapshot != nil {
 		in.Snapshot(s, r.Timeline)
 	}
+	in.reportSnapshot(r)
 	return r.Trace, nil
+}
+
+// reportSnapshot passes the inconsistencies of a device to Options.Doubt.
+func (in *Input) reportSnapshot(r torch.Result) {
+	if in.Doubt == nil {
+		return
+	}
+	for i := range r.Report.Findings {
+		f := &r.Report.Findings[i]
+		in.Doubt(f.Check(), &trace.Error{File: in.Name, Err: errors.New(f.String())})
+	}
+	if n, entry, addr := r.Timeline.Overlaps(); n > 0 {
+		err := fmt.Errorf("%d allocations overlap a live one; the first at %#x in entry %d", n, addr, entry)
+		in.Doubt("overlap", &trace.Error{File: in.Name, Err: err})
+	}
 }

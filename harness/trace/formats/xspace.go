@@ -79,7 +79,7 @@ type xCall struct {
 func readXSpace(in *Input) (*trace.Trace, error) {
 	r := &xspaceReader{
 		in: in, calls: map[*log][]xCall{}, kinds: map[uint64]string{}, stats: map[uint64]string{},
-		texts: texts{memory: in.budget}, parts: logs{memory: in.budget}, framework: len(xFrameworks),
+		texts: texts{memory: in.budget}, parts: in.logs(), framework: len(xFrameworks),
 	}
 	err := in.fields(func(m *message) error {
 		if m.field == 1 {

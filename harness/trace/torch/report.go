@@ -116,6 +116,17 @@ var findingNames = [...]string{
 	markUnplaced:       "annotations left out, because no entry has a time",
 }
 
+// findingChecks are the kinds of defects that the findings are.
+var findingChecks = [...]string{
+	allocOnLive: "ghost", allocOutside: "balance", freeOfUnknown: "ghost", freeTwice: "ghost", freeUnrequested: "balance",
+	sizeDiffers: "balance", useUnexplained: "ghost", blockUnexplained: "ghost", blockTwice: "overlap",
+	stateDiffers: "balance", liveNotInFile: "balance", segmentTwice: "overlap", segmentUnexplained: "balance",
+	timeBack: "time", markUnplaced: "marks",
+}
+
+// Check returns the kind of defect that the finding is: balance, ghost, overlap, time or marks.
+func (f *Finding) Check() string { return findingChecks[f.kind] }
+
 // newReport returns a report with the data that needs no interpretation of the history.
 func newReport(d *Device) *Report {
 	r := &Report{Schema: Schema, GPU: d.Ordinal, Entries: d.History.Len(), Findings: []Finding{}, Heaps: heaps(d.Segments)}
