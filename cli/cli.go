@@ -160,7 +160,8 @@ Exit status:
 
   0    done; a request that finds no memory is a result, not an error
   1    a condition is violated, or a trace fails where that is a condition: verify, check,
-       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate, sweep merge
+       replay --check, replay --fail-on-oom, trace info, trace diff, corpus verify, corpus lint,
+       diff --fail-if, gate, sweep merge
   2    trouble: a bad flag, or a file that cannot be read or written
   3    sweep run: the shard is done, and cells of it have failed
   75   sweep run: stopped by SIGTERM, and the same command continues
@@ -177,7 +178,8 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newFleet(c),
 		newRun(c), newTop(), newTune(c), newOffline(), newRemat(c), newSweep(c), newDiff(), newStats(), newGate(c),
-		newPlot(c), newTrace(c), newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses(), newVersion())
+		newPlot(c), newTrace(c), newCorpus(c), newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses(),
+		newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {

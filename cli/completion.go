@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/harness/study/gate"
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace/corpus"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
@@ -85,7 +86,7 @@ func complete(c *cobra.Command, catalogue setting.Catalogue, values map[string]f
 		}
 	case strings.Contains(c.Use, "TRACE"), strings.Contains(c.Use, "FILE"): // FILE may be a trace
 		c.ValidArgsFunction = func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return offered(workload.RecordingNames(), typed, false), cobra.ShellCompDirectiveDefault // and files
+			return offered(corpus.Names(), typed, false), cobra.ShellCompDirectiveDefault // and files
 		}
 	}
 	for _, sub := range c.Commands() {

@@ -62,5 +62,6 @@ func TestTroubleHidesNoFailure(t *testing.T) {
 // TestExitStatusIsDocumented holds the help to the list of commands whose exit status may be 1.
 func TestExitStatusIsDocumented(t *testing.T) {
 	assert.Contains(t, strings.Join(strings.Fields(succeed(t, "--help")), " "), "where that is a condition: verify, "+
-		"check, replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate")
+		"check, replay --check, replay --fail-on-oom, trace info, trace diff, corpus verify, corpus lint, "+
+		"diff --fail-if, gate, sweep merge")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/corpus"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
@@ -185,15 +186,15 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 }
 
 // openTrace reads a file of any known format, standard input for "-", or, if no such file exists,
-// the embedded trace or the [workload.Named] one of that name.
+// the trace of the corpus or the [workload.Named] one of that name.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
 	collectWithin(o.Memory)
 	if path == "-" {
 		return formats.Read(stdin, "stdin", o)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if slices.Contains(workload.RecordingNames(), path) {
-			return workload.OpenRecording(path)
+		if t, err := openNamed(path, o); t != nil || err != nil {
+			return t, err
 		}
 		if w, ok, err := workload.Named(path); ok {
 			if err != nil {
@@ -201,8 +202,8 @@ func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, e
 			}
 			return trace.Cut(w.Source(), trace.Span{End: w.Events()}, 0)
 		}
-		if near := nearest.Name(path, workload.RecordingNames()); near != "" {
-			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace inside the program?", path, near)
+		if near := nearest.Name(path, corpus.Names()); near != "" {
+			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace of the corpus?", path, near)
 		}
 	}
 	return formats.Open(path, o)

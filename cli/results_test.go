@@ -30,24 +30,12 @@ func inputless(t *testing.T) map[string][]string {
 		"trace gen":            {"trace", "gen", "w1"},
 		"trace convert":        {"trace", "convert", missing},
 		"trace cut":            {"trace", "cut", "--steps", "0:1", missing},
+		"corpus anonymize":     {"corpus", "anonymize", missing},
+		"corpus list --json":   {"corpus", "list", "--json"},
 		"diff --json":          {"diff", missing, missing, "--json"},
 		"trace diff --json":    {"trace", "diff", missing, missing, "--json"},
 		"verify --json":        {"verify", missing, "--json"},
 		"tune --json":          {"tune", "--strategy", "bfc", missing, "--json"},
-		"replay --snapshot":    nil,
-		"replay --perfetto":    nil,
-		"replay --placements":  nil,
-		"replay --final":       nil,
-		"replay --oom-report":  nil,
-		"replay --explain":     nil,
-		"replay --memory-map":  nil,
-		"replay --bins":        nil,
-		"replay --chunks":      nil,
-		"replay --curve":       nil,
-		"replay --csv":         nil,
-		"replay --parquet":     nil,
-		"replay --json":        nil,
-		"replay --html":        nil,
 		"trace info --json":    {"trace", "info", missing, "--json"},
 		"offline --offsets":    {"offline", missing, "--offsets"},
 		"compare --json":       {"compare", missing, "--json"},
@@ -87,10 +75,11 @@ func inputless(t *testing.T) map[string][]string {
 		all["offline"+flag] = []string{"offline", missing, flag[1:]}
 		all["stats"+flag] = []string{"stats", missing, flag[1:]}
 	}
-	for name, args := range all {
-		if _, flag, ok := strings.Cut(name, "replay "); ok && args == nil {
-			all[name] = []string{"replay", "--strategy", "bfc", missing, flag}
-		}
+	for _, flag := range []string{
+		"snapshot", "perfetto", "placements", "final", "oom-report", "explain", "memory-map", "bins", "chunks", "curve",
+		"csv", "parquet", "json", "html",
+	} {
+		all["replay --"+flag] = []string{"replay", "--strategy", "bfc", missing, "--" + flag}
 	}
 	return all
 }

@@ -50,7 +50,7 @@ func TestErrorsSuggestTheNearestName(t *testing.T) {
 		{[]string{"replay", "--strategy", "bfc", "--device", "rtx4090", path}, `did you mean "sim:rtx4090-24g"?`},
 		{[]string{"whatif", "--device", "sim:H100-80G", path}, `did you mean "sim:h100-80g"?`},
 		{[]string{"replay", "--strategy", "bfc", "llama7b_lora"},
-			`llama7b_lora: no such file: did you mean "meta_llama7b_lora", a trace inside the program?`},
+			`llama7b_lora: no such file: did you mean "meta_llama7b_lora", a trace of the corpus?`},
 		{[]string{"bench", "--workloads", "loguniformm"}, `did you mean "loguniform"?`},
 		{[]string{"trace", "convert", "--to", "parqet", path, "-"}, `did you mean "parquet"?`},
 	} {

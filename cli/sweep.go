@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/corpus"
 	"github.com/vramyard/vramyard/harness/trace/flat"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
@@ -128,7 +129,7 @@ func folder(path string) string {
 // inside reports whether a trace is named and not a path.
 func inside(spec string) bool {
 	_, generated, _ := workload.Named(spec)
-	return generated || slices.Contains(workload.RecordingNames(), spec)
+	return generated || slices.Contains(corpus.Names(), spec)
 }
 
 // relocated returns a path that is relative to one folder, relative to another.

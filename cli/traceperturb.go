@@ -90,7 +90,7 @@ func (f *perturbFlags) run(cmd *cobra.Command, in, out string) error {
 	})
 }
 
-// parseShare reads a share such as "1%" or "0.01"; the empty text is none.
+// parseShare reads a share such as "1%" or "0.01"; the empty text is 0.
 func parseShare(text string) (float64, error) {
 	if text == "" {
 		return 0, nil

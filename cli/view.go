@@ -32,9 +32,9 @@ import (
 	"github.com/vramyard/vramyard/harness/show/view"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/corpus"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
-	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/internal/units"
@@ -263,7 +263,7 @@ func (f *viewFlags) recognize(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil &&
-		slices.Contains(workload.RecordingNames(), path):
+		slices.Contains(corpus.Names(), path):
 		return nil
 	}
 	return formats.Recognize(path, f.source)

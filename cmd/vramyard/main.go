@@ -14,6 +14,7 @@
 //	vramyard offline [TRACE...]                        compute the offline-optimal packing of a trace
 //	vramyard remat LOG...                              simulate training under a memory budget (DTR)
 //	vramyard trace info|convert|cut|diff|gen ...       inspect, convert, cut, compare and generate traces
+//	vramyard corpus list|fetch|verify|lint|anonymize   fetch the corpus of traces, check and anonymize traces
 //	vramyard view FILE...                              show traces, snapshots and reports in a browser
 //	vramyard strategies [NAME]                         list the strategies and their settings
 //	vramyard devices                                   list the simulated cards and the GPUs
@@ -25,7 +26,7 @@
 //
 //	0    done; a request that finds no memory is a result, not an error
 //	1    a condition is violated, or a trace fails where that is a condition: verify, check, replay --check,
-//	     replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate
+//	     replay --fail-on-oom, trace info, trace diff, corpus verify, corpus lint, diff --fail-if, gate
 //	2    trouble: a bad flag, a file that cannot be read or written, anything else
 //	130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
 //	141  the reader of standard output has closed it
