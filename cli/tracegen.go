@@ -10,9 +10,11 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/fileio"
+	"github.com/vramyard/vramyard/internal/nearest"
 )
 
 func newTraceGen() *cobra.Command {
@@ -32,17 +34,20 @@ Only Parquet files hold more than 33,554,432 events.`,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return errors.New("missing workload: want one of " + strings.Join(workload.Names(), ", "))
+				return errors.New("missing workload: want one of " + strings.Join(generated(), ", "))
 			}
-			_, err := workload.Lookup(args[0])
-			return err
+			return fmt.Errorf("unknown workload %q: %s", args[0], nearest.Want(args[0], generated()))
 		},
 	}
 	for _, s := range workload.All() {
 		c.AddCommand(newTraceGenOf(s))
 	}
+	c.AddCommand(newTraceGenServing())
 	return c
 }
+
+// generated returns the names of the workloads that have a command.
+func generated() []string { return append(workload.Names(), "serving") }
 
 // newTraceGenOf returns the command that generates workloads of one shape. It has a flag for
 // each parameter of the shape, under the parameter's name.
@@ -98,17 +103,34 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 		return err
 	}
 	w, err := s.New(p)
+	if err != nil {
+		return paramError(err)
+	}
+	if err := checkEvents(w.Name(), w.Events(), form); err != nil {
+		return err // before the operations are generated
+	}
+	return writeGenerated(cmd, w.Source(), form, path)
+}
+
+// paramError names the flag of an invalid parameter.
+func paramError(err error) error {
 	var wrong *workload.ParamError
 	if errors.As(err, &wrong) {
 		return flagError(wrong.Param, wrong.Why)
 	}
-	if err != nil {
-		return err
-	}
-	if n := w.Events(); n > trace.DefaultMaxEvents && form.Name != parquet.Format {
+	return err
+}
+
+// checkEvents refuses a trace that is too long for its format.
+func checkEvents(name string, n int, form formats.Format) error {
+	if n > trace.DefaultMaxEvents && form.Name != parquet.Format {
 		return fmt.Errorf("workload %s: %d events: as %s a trace that can be read back holds at most %d",
-			w.Name(), n, form.Name, trace.DefaultMaxEvents)
+			name, n, form.Name, trace.DefaultMaxEvents)
 	}
-	src := walking(cmd, "generating", w.Source())
+	return nil
+}
+
+func writeGenerated(cmd *cobra.Command, src trace.Source, form formats.Format, path string) error {
+	src = walking(cmd, "generating", src)
 	return fileio.Write(path, document(cmd.OutOrStdout()), func(out io.Writer) error { return form.Write(out, src) })
 }

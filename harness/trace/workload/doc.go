@@ -1,5 +1,5 @@
-// Package workload provides traces and operation sequences that need no file: the recorded training
-// runs built into the program, and the generated yardstick workloads.
+// Package workload provides traces that no file holds: the recorded training runs built into the
+// program, the generated yardstick workloads, and simulated servers of language models.
 //
 // # Recordings
 //
@@ -27,6 +27,11 @@
 // gives the same operations on every machine. [Summary.Hash] is a fingerprint of the operations:
 // two programs with equal hashes, for instance ours and one in C++, ran the same sequence. The
 // tests hold the published values.
+//
+// # Servers
+//
+// [Serving] simulates a server of a language model that gets the requests of a published log, which
+// [ReadServingLog] reads. Its trace has the weights, the KV caches and the activations.
 //
 // # Cost
 //

@@ -37,32 +37,51 @@ func (s *source) TagOf(e *trace.Event) string {
 	return s.starts[e.Tag-1].part
 }
 
-func (s *source) Batches(yield func([]trace.Event) error) (err error) {
-	batch := make([]trace.Event, 0, batchEvents)
-	put := func(e trace.Event) {
-		if batch = append(batch, e); len(batch) == cap(batch) {
-			err = yield(batch)
-			batch = batch[:0]
-		}
-	}
+func (s *source) Batches(yield func([]trace.Event) error) error {
+	b := newBatcher(yield)
 	n, marks := 0, 0
 	for o := range s.w.Ops {
 		if marks < len(s.starts) && s.starts[marks].at == n {
 			marks++
-			put(trace.Event{Kind: trace.Mark, Slot: trace.NoSlot, Tag: uint32(marks), Time: trace.NoTime})
+			b.put(trace.Event{Kind: trace.Mark, Slot: trace.NoSlot, Tag: uint32(marks), Time: trace.NoTime})
 		}
 		n++
-		if err == nil {
-			put(eventOf(o))
-		}
-		if err != nil {
-			return err
+		if !b.put(eventOf(o)) {
+			break
 		}
 	}
-	if len(batch) > 0 {
-		err = yield(batch)
+	return b.end()
+}
+
+// batcher passes on events in batches.
+type batcher struct {
+	yield func([]trace.Event) error
+	batch []trace.Event
+	err   error // first error of yield; it ends the walk
+}
+
+func newBatcher(yield func([]trace.Event) error) *batcher {
+	return &batcher{yield: yield, batch: make([]trace.Event, 0, batchEvents)}
+}
+
+// put passes on an event, and reports whether the walk goes on.
+func (b *batcher) put(e trace.Event) bool {
+	if b.err != nil {
+		return false
 	}
-	return err
+	if b.batch = append(b.batch, e); len(b.batch) == cap(b.batch) {
+		b.err = b.yield(b.batch)
+		b.batch = b.batch[:0]
+	}
+	return b.err == nil
+}
+
+// end passes on the last batch and returns the first error.
+func (b *batcher) end() error {
+	if len(b.batch) > 0 && b.err == nil {
+		b.err = b.yield(b.batch)
+	}
+	return b.err
 }
 
 func eventOf(o Op) trace.Event {
