@@ -8,6 +8,8 @@ FROM scratch
 ARG TARGETPLATFORM=linux/amd64
 COPY LICENSE cli/notices.txt /licenses/
 COPY examples/oom /examples/oom
+# With the roots of TLS, for stores in a bucket of S3.
+COPY --from=gcr.io/distroless/static-debian12 /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY $TARGETPLATFORM/vramyard /vramyard
 WORKDIR /data
 ENTRYPOINT ["/vramyard"]
