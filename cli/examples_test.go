@@ -80,3 +80,24 @@ func rowsOf(page, program string) (rows [][]string) {
 	}
 	return rows
 }
+
+// TestSweepExamples plans the study of examples/sweep and looks up every file that the README
+// links. The script .ci/sweep runs the commands of the README.
+func TestSweepExamples(t *testing.T) {
+	dir := filepath.FromSlash("../examples/sweep")
+	status, out, stderr := command(t, "sweep", "plan", filepath.Join(dir, "study.yaml"), "-o",
+		filepath.Join(t.TempDir(), "plan.parquet"))
+	require.Equal(t, exitDone, status, stderr)
+	require.Equal(t, "32 cells of 4 traces.\n", out)
+
+	page, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	require.NoError(t, err)
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		require.True(t, f.Name() == "README.md" || strings.Contains(string(page), "]("+f.Name()+")"), f.Name())
+	}
+	for _, name := range regexp.MustCompile(`\b\w+\.(?:sh|py|yaml)\b`).FindAllString(string(page), -1) {
+		require.FileExists(t, filepath.Join(dir, name))
+	}
+}

@@ -4,6 +4,7 @@ import ast
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import warnings
@@ -49,6 +50,31 @@ def test_tables_are_the_same_in_every_form(answer):
         runs = table  # by this name DuckDB finds it
         assert duckdb.sql("select max(peak_reserved_bytes) from runs").fetchall() == [(max(r["peak_reserved_bytes"] for r in runs),)]
     assert pandas.api.types.is_unsigned_integer_dtype(answer.table.to_pandas().min_capacity_bytes)
+
+
+def test_tables_of_a_sweep_have_the_columns_of_its_page(tmp_path, monkeypatch):
+    duckdb, pandas, polars = map(pytest.importorskip, ("duckdb", "pandas", "polars"))
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("study.yaml").write_text(f"traces: [{TRACE}]\nstrategies: [bfc, async]\n")
+    _call.call(["sweep", "plan", "study.yaml", "-o", "plan.parquet"])
+    _call.call(["sweep", "run", "plan.parquet", "--store", "cells"])
+    _call.call(["sweep", "merge", "plan.parquet", "--store", "cells", "-o", "results.parquet", "--times", "times.parquet"])
+    page = (ROOT / "docs" / "sweep.md").read_text(encoding="utf-8")
+    for kind, name in ("Times", "times.parquet"), ("Plans", "plan.parquet"):
+        words = re.search(rf"\*\*{kind}\*\* \(`[^`]*`\): ([^:]*)\.$", page, re.MULTILINE).group(1)
+        named = re.findall(r"`(\w+)`", words)
+        assert polars.read_parquet(name).columns == named == list(pandas.read_parquet(name).columns) == duckdb.sql(f"FROM '{name}'").columns
+    table, frame, rows = polars.read_parquet("results.parquet"), pandas.read_parquet("results.parquet"), duckdb.sql("FROM 'results.parquet'")
+    assert table.rows() == rows.fetchall() and table.height == len(frame) == 2
+    texts = {n for names in re.findall(r"^\| (`.*`) \| string \|", page, re.MULTILINE) for n in re.findall(r"`(\w+)`", names)}
+    assert len(texts) >= 6
+    for name, kind in zip(rows.columns, rows.types):
+        if name in texts:
+            assert table[name].dtype == polars.String and pandas.api.types.is_string_dtype(frame[name]) and kind == "VARCHAR"
+        elif name.endswith("_bytes"):
+            assert table[name].dtype == polars.UInt64 and pandas.api.types.is_numeric_dtype(frame[name]) and kind == "UBIGINT"
+    query = re.search(r"```sql\n(.*?)```", page, re.DOTALL).group(1)
+    assert sorted(name for name, ratio in duckdb.sql(query).fetchall() if 1 <= ratio < 2) == ["async", "bfc"]
 
 
 def test_one_library_is_enough(answer, monkeypatch, tmp_path):
