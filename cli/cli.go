@@ -161,7 +161,7 @@ Exit status:
   0    done; a request that finds no memory is a result, not an error
   1    a condition is violated, or a trace fails where that is a condition: verify, check,
        replay --check, replay --fail-on-oom, trace info, trace diff, corpus verify, corpus lint,
-       diff --fail-if, gate, sweep merge
+       diff --fail-if, gate, sweep run, sweep merge, sweep status
   2    trouble: a bad flag, or a file that cannot be read or written
   3    sweep run: the shard is done, and cells of it have failed
   75   sweep run: stopped by SIGTERM, and the same command continues

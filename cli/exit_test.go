@@ -63,5 +63,5 @@ func TestTroubleHidesNoFailure(t *testing.T) {
 func TestExitStatusIsDocumented(t *testing.T) {
 	assert.Contains(t, strings.Join(strings.Fields(succeed(t, "--help")), " "), "where that is a condition: verify, "+
 		"check, replay --check, replay --fail-on-oom, trace info, trace diff, corpus verify, corpus lint, "+
-		"diff --fail-if, gate, sweep merge")
+		"diff --fail-if, gate, sweep run, sweep merge, sweep status")
 }

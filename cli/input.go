@@ -185,6 +185,19 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 	return formats.OpenSource(path, o)
 }
 
+// openInside opens a trace of the corpus, or a [workload.Named] one, and returns nil for any other
+// name.
+func openInside(name string, o formats.Options) (*trace.Trace, error) {
+	if t, err := openNamed(name, o); t != nil || err != nil {
+		return t, err
+	}
+	w, ok, err := workload.Named(name)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return trace.Cut(w.Source(), trace.Span{End: w.Events()}, 0)
+}
+
 // openTrace reads a file of any known format, standard input for "-", or, if no such file exists,
 // the trace of the corpus or the [workload.Named] one of that name.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
@@ -193,14 +206,8 @@ func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, e
 		return formats.Read(stdin, "stdin", o)
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		if t, err := openNamed(path, o); t != nil || err != nil {
+		if t, err := openInside(path, o); t != nil || err != nil {
 			return t, err
-		}
-		if w, ok, err := workload.Named(path); ok {
-			if err != nil {
-				return nil, err
-			}
-			return trace.Cut(w.Source(), trace.Span{End: w.Events()}, 0)
 		}
 		if near := nearest.Name(path, corpus.Names()); near != "" {
 			return nil, fmt.Errorf("%s: no such file: did you mean %q, a trace of the corpus?", path, near)

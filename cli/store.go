@@ -26,7 +26,7 @@ func (s *storeFlag) Type() string { return "string" }
 
 // Set refuses the value of an unset shell variable.
 func (s *storeFlag) Set(text string) error {
-	if text == "" {
+	if text == "" || text[0] == '-' {
 		return errors.New("want a folder or s3://BUCKET/PREFIX")
 	}
 	*s = storeFlag(text)
@@ -36,6 +36,12 @@ func (s *storeFlag) Set(text string) error {
 // open opens the store.
 func (s storeFlag) open(cmd *cobra.Command) (cell.Store, error) {
 	opened, err := store.Open(cmd.Context(), string(s))
+	return opened, flagError("store", err)
+}
+
+// existing opens the store to read it.
+func (s storeFlag) existing(cmd *cobra.Command) (cell.Store, error) {
+	opened, err := store.Existing(cmd.Context(), string(s))
 	return opened, flagError("store", err)
 }
 

@@ -110,8 +110,12 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 		}
 		out.fill = plan.Write
 		return files.write(cmd.OutOrStdout(), func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s of %s.\n", units.Several(len(plan.Rows), "cell"),
-				units.Several(len(study.Traces), "trace"))
+			shared := ""
+			if n := plan.Distinct(); n < len(plan.Rows) {
+				shared = fmt.Sprintf(", %d of them distinct: others have the same events and configuration", n)
+			}
+			_, err := fmt.Fprintf(w, "%s of %s%s.\n", units.Several(len(plan.Rows), "cell"),
+				units.Several(len(study.Traces), "trace"), shared)
 			return err
 		})
 	}
@@ -148,6 +152,9 @@ func relocated(path, from, to string) string {
 	return path
 }
 
+// literal escapes the characters of a folder that have a meaning in a pattern.
+var literal = strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`)
+
 // expand returns the traces of a study, patterns expanded and without repetitions.
 func expand(specs []string, from, to string) (all []string, err error) {
 	add := func(spec string) {
@@ -162,7 +169,7 @@ func expand(specs []string, from, to string) (all []string, err error) {
 		}
 		pattern := spec
 		if !filepath.IsAbs(spec) {
-			pattern = filepath.Join(from, spec)
+			pattern = filepath.Join(literal.Replace(from), spec)
 		}
 		files, err := filepath.Glob(pattern)
 		if err == nil && len(files) == 0 {
@@ -186,11 +193,18 @@ func expand(specs []string, from, to string) (all []string, err error) {
 // sweepTraces opens the traces of a plan, whose relative paths are relative to a folder.
 func sweepTraces(cmd *cobra.Command, folder string, memory device.Size) sweep.Open {
 	return func(spec string) (sweep.Opened, error) {
-		path := spec
-		if !inside(spec) && !filepath.IsAbs(spec) {
-			path = filepath.Join(folder, filepath.FromSlash(spec))
+		o := formats.Options{Memory: memory, Warn: warnings(cmd)}
+		var src trace.Source
+		var err error
+		if inside(spec) { // whatever files the folder of the process has
+			src, err = openInside(spec, o)
+		} else {
+			path := filepath.FromSlash(spec)
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(folder, path)
+			}
+			src, err = openSource(path, o, nil)
 		}
-		src, err := openSource(path, formats.Options{Memory: memory, Warn: warnings(cmd)}, nil)
 		if err != nil {
 			return sweep.Opened{}, err
 		}
@@ -257,22 +271,22 @@ progress are completed, and the engine may start the task again.`,
 		if workers < 0 {
 			return flagError("workers", errWorkers)
 		}
-		store, err := f.store.open(cmd)
-		if err != nil {
-			return err
-		}
+		until, done := untilInterrupt(cmd) // also while the plan and the store are opened
+		defer done()
 		plan, err := readTable(args[0], f.memory, sweep.ReadPlan)
 		if err != nil {
 			return err
 		}
+		store, err := f.store.open(cmd)
+		if err != nil {
+			return err
+		}
 		p := begin(cmd, stage{unit: "cells"})
-		until, done := untilInterrupt(cmd)
 		sum, err := plan.Run(cmd.Context(), s, sweep.Worker{
 			Catalogue: catalogue, Open: sweepTraces(cmd, folder(args[0]), f.memory), Store: store, Workers: workers,
 			Memory: heapLeft(), Stop: until.Done(), Began: func(n int) { p.reached(0, int64(n)) },
 			Done: func(int, error) { p.step() },
 		})
-		done()
 		if err != nil {
 			return err
 		}
@@ -290,14 +304,14 @@ progress are completed, and the engine may start the task again.`,
 
 // outcomeOf returns an error with the exit status of a shard, nil for success.
 func outcomeOf(cmd *cobra.Command, s *sweep.Summary) error {
+	left := fmt.Errorf("stopped: %s left; the same command continues", units.Several(s.Left(), "cell"))
 	switch {
 	case len(s.Disagreed) > 0:
 		return failure{fmt.Errorf("%s: %w", units.Several(len(s.Disagreed), "disagreement"), s.Disagreed[0])}
 	case s.Left() > 0 && statusOf(cmd.Context()) == 128+int(syscall.SIGTERM):
-		return withStatus{fmt.Errorf("stopped: %s left; the same command continues", units.Several(s.Left(), "cell")),
-			exitContinue}
+		return withStatus{left, exitContinue}
 	case s.Left() > 0:
-		return interrupted(fmt.Sprintf("%s left; the same command continues", units.Several(s.Left(), "cell")))
+		return withStatus{left, statusOf(cmd.Context())}
 	case s.Failed > 0:
 		why := fmt.Errorf("%s failed: \"vramyard sweep status\" shows why", units.Several(s.Failed, "cell"))
 		return withStatus{why, exitSome}
@@ -363,17 +377,18 @@ func table[R any](w io.Writer, rows []R, schema string) error {
 }
 
 func disputed(m *sweep.Merged) error {
-	return fmt.Errorf("workers disagree on the exact figures of %s, the first is %s: the store keeps both under "+
-		"conflicts/", units.Several(len(m.Disputed), "cell"), m.Disputed[0])
+	return fmt.Errorf("workers disagree on the exact figures of %s, the first is %s: the store has both, the second one "+
+		"under conflicts/; remove both files to compute the cell again", units.Several(len(m.Disputed), "cell"),
+		m.Disputed[0])
 }
 
 // merged reads the results of a plan.
 func (f *planFlags) merged(cmd *cobra.Command, path string) (*sweep.Plan, *sweep.Merged, error) {
-	store, err := f.store.open(cmd)
+	plan, err := readTable(path, f.memory, sweep.ReadPlan)
 	if err != nil {
 		return nil, nil, err
 	}
-	plan, err := readTable(path, f.memory, sweep.ReadPlan)
+	store, err := f.store.existing(cmd)
 	if err != nil {
 		return nil, nil, err
 	}

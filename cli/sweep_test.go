@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	cryptorand "crypto/rand"
 	"math/rand/v2"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -56,7 +59,7 @@ func TestSweep(t *testing.T) {
 	out, _ := sweeps(exitDone, "run", plan, "--store", store, "--shard", "1/2")
 	require.Regexp(t, `^shard 1/2: \d+ cells: 0 in the store before, (\d+) computed, 0 failed, 0 left.\n$`, out)
 	out, _ = sweeps(exitDone, "status", plan, "--store", store)
-	require.Regexp(t, `^\d+ of 40 cells are done, \d+\.\d % of the predicted time; 0 failed, \d+ missing.\n$`, out)
+	require.Regexp(t, `^Done: \d+ of 40 cells, \d+\.\d % of the predicted time; 0 failed, \d+ missing.\n$`, out)
 	_, said := sweeps(exitFailed, "merge", plan, "--store", store, "-o", results)
 	require.Regexp(t, `\d+ of 40 cells are missing, the first is [0-9a-f]{12}: `, said)
 	require.NoFileExists(t, results)
@@ -141,22 +144,26 @@ func killShards(t *testing.T, plan, store string) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	killed := 0
+	var killed atomic.Int64
+	var shards sync.WaitGroup
 	for shard := 1; shard <= 8; shard++ {
-		for done, patience := false, 30*time.Millisecond; !done; patience *= 2 {
-			c := exec.CommandContext(t.Context(), exe, "sweep", "run", plan, "--store", store,
-				"--shard", strconv.Itoa(shard)+"/8", "--workers", "1")
-			c.Env = append(os.Environ(), asCommand+"=quiet")
-			require.NoError(t, c.Start())
-			timer := time.AfterFunc(time.Duration(rand.Int64N(int64(patience))), func() { _ = c.Process.Kill() })
-			err := c.Wait()
-			timer.Stop()
-			if done = err == nil; !done {
-				killed++
+		shards.Go(func() {
+			for done, patience := false, 30*time.Millisecond; !done; patience *= 2 {
+				c := exec.CommandContext(t.Context(), exe, "sweep", "run", plan, "--store", store,
+					"--shard", strconv.Itoa(shard)+"/8", "--workers", "1")
+				c.Env = append(os.Environ(), asCommand+"=quiet")
+				assert.NoError(t, c.Start())
+				timer := time.AfterFunc(time.Duration(rand.Int64N(int64(patience))), func() { _ = c.Process.Kill() })
+				err := c.Wait()
+				timer.Stop()
+				if done = err == nil; !done {
+					killed.Add(1)
+				}
 			}
-		}
+		})
 	}
-	require.Positive(t, killed)
+	shards.Wait()
+	require.Positive(t, killed.Load())
 }
 
 // TestSweepStopsAtSIGTERM stops a shard, which says how to go on. Without the signal it would run
@@ -203,6 +210,9 @@ func TestSweepRefuses(t *testing.T) {
 		{"merge " + plan + " --store a -o " + plan, "--output: " + plan + " is a file to read"},
 		{"merge " + plan + " --store a -o x.parquet --times x.parquet", "--times: x.parquet is where --output is written"},
 		{"status none.parquet --store a", "none.parquet: no such file"},
+		{"status " + plan + " --store typo", "--store: store: stat typo: no such file"},
+		{"merge " + plan + " --store typo -o x.parquet", "--store: store: stat typo: no such file"},
+		{"merge " + plan + " --store -o x.parquet", "want a folder or s3://BUCKET/PREFIX"},
 	} {
 		t.Chdir(t.TempDir())
 		status, out, stderr := command(t, append([]string{"sweep"}, strings.Fields(c.args)...)...)
@@ -214,6 +224,47 @@ func TestSweepRefuses(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	}
+}
+
+// TestSweepReadsAStoreThatItCannotWrite also has a plan whose cell leads out of the store.
+func TestSweepReadsAStoreThatItCannotWrite(t *testing.T) {
+	plan := planned(t, "traces: [w1-live10-pairs10]\nsearches: [replay]\nstrategies: [bfc]\n")
+	dir := filepath.Dir(plan)
+	store := filepath.Join(dir, "cells")
+	succeed(t, "sweep", "run", plan, "--store", store)
+	require.NoError(t, os.Chmod(store, 0o500))
+	require.Equal(t, "Done: 1 of 1 cell, 100.0 % of the predicted time; 0 failed, 0 missing.\n",
+		succeed(t, "sweep", "status", plan, "--store", store))
+	p, err := readTable(plan, 0, sweep.ReadPlan)
+	require.NoError(t, err)
+	p.Rows[0].Cell = "../" + strings.Repeat("./", 25) + "study.yaml0"
+	require.Len(t, p.Rows[0].Cell, 64)
+	var b bytes.Buffer
+	require.NoError(t, p.Write(&b))
+	evil := write(t, "evil.parquet", b.String())
+	status, _, stderr := command(t, "sweep", "status", evil, "--store", store)
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stderr, "evil.parquet: row 0: cell ")
+	require.Contains(t, stderr, "want 64 hexadecimal digits")
+}
+
+// TestSweepOpensTracesOfTheProgramByName runs in a folder that has a folder of that name, and plans
+// a pattern below a folder whose name looks like one.
+func TestSweepOpensTracesOfTheProgramByName(t *testing.T) {
+	plan := planned(t, "traces: [w1-live10-pairs10]\nsearches: [replay]\nstrategies: [bfc]\n")
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("w1-live10-pairs10", 0o700))
+	succeed(t, "sweep", "run", plan, "--store", "cells")
+	for _, sub := range []string{"d[1]", "d1"} {
+		require.NoError(t, os.Mkdir(sub, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(sub, sub+".trace"), []byte(small), 0o600))
+	}
+	study := filepath.Join("d[1]", "study.yaml")
+	require.NoError(t, os.WriteFile(study, []byte("traces: ['*.trace']\nstrategies: [bfc]\n"), 0o600))
+	succeed(t, "sweep", "plan", study, "-o", "plan.parquet")
+	p, err := readTable("plan.parquet", 0, sweep.ReadPlan)
+	require.NoError(t, err)
+	require.Equal(t, "d[1]/d[1].trace", p.Rows[0].Trace)
 }
 
 func TestShardOfATask(t *testing.T) {
@@ -266,6 +317,9 @@ func TestCommandsUseAStore(t *testing.T) {
 		"compare --strategies caching,bfc w1-live100-pairs300",
 		"compare --strategies stalloc --learn " + write(t, "small.trace", small) + " w1-live100-pairs300",
 		"whatif --grid " + grid + " " + filepath.Join(examples, "oom", "layouts.pickle.gz"),
+		"whatif --grid full " + write(t, "full.trace", small),
+		"whatif --grid full --device sim:160MiB " +
+			write(t, "changing.trace", "a 1 100MiB\nconf max_split_size_mb:20\na 2 50MiB\n"), // some settings are rejected
 		"remat --strategies tlsf --heuristics lru --budgets 0.8,0.9 " + filepath.Join(examples, "remat", "cnn.log.gz"),
 	} {
 		t.Run(args, func(t *testing.T) {

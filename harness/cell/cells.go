@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/vramyard/vramyard/harness/provenance"
 )
@@ -37,18 +36,11 @@ var build = sync.OnceValue(func() json.RawMessage {
 // Cells are the cells in a store, for one program. The zero value and nil have no store: every
 // cell is computed. Methods are safe for concurrent use.
 type Cells struct {
-	store    Store
-	computed atomic.Int64
-	recalled atomic.Int64
+	store Store
 }
 
 // Over returns the cells in a store.
 func Over(s Store) *Cells { return &Cells{store: s} }
-
-// Counts returns how many cells were computed and how many were taken from the store.
-func (c *Cells) Counts() (computed, recalled int) {
-	return int(c.computed.Load()), int(c.recalled.Load())
-}
 
 // storeError is an error of a store.
 type storeError struct{ error }
@@ -109,30 +101,24 @@ func Recall[E, M any](ctx context.Context, c *Cells, k Key,
 	if err != nil {
 		return Result[E, M]{}, err
 	}
-	if r, err := Read[E, M](ctx, c.store, hash); err == nil {
-		c.recalled.Add(1)
-		return r, nil
-	} else if !errors.Is(err, ErrMissing) {
-		return Result[E, M]{}, err
+	if r, err := Read[E, M](ctx, c.store, hash); !errors.Is(err, ErrMissing) {
+		return r, err
 	}
 	r, err := compute()
 	if err != nil {
 		return r, err
 	}
-	c.computed.Add(1)
 	return r, write(context.WithoutCancel(ctx), c, hash, k, r) // the work is done: keep it
 }
 
-// Read returns a stored cell. The error is [ErrMissing] if the store does not have it. A damaged
-// one is removed and missing: the disk of a worker failed while it was written.
+// Read returns a stored cell. The error is [ErrMissing] if the store does not have it, or has a
+// damaged one: the machine of a worker failed while it was written.
 func Read[E, M any](ctx context.Context, s Store, hash string) (Result[E, M], error) {
 	var result Result[E, M]
 	r, err := read(ctx, s, hash)
 	if err == nil {
 		err = errors.Join(json.Unmarshal(r.Exact, &result.Exact), json.Unmarshal(r.Measured, &result.Measured))
-		if err != nil {
-			err = storeError{fmt.Errorf("cell %s in %v: %w", hash, s, err)}
-		}
+		err = inStore(err, hash, s)
 	}
 	return result, err
 }
@@ -141,15 +127,12 @@ func read(ctx context.Context, s Store, hash string) (*record, error) {
 	text, err := s.Get(ctx, Name(hash))
 	if err != nil {
 		if !errors.Is(err, ErrMissing) {
-			err = storeError{fmt.Errorf("cell %s in %v: %w", hash, s, err)}
+			err = inStore(err, hash, s)
 		}
 		return nil, err
 	}
 	r := &record{}
-	if json.Unmarshal(text, r) != nil {
-		if err := s.Remove(ctx, Name(hash)); err != nil {
-			return nil, storeError{fmt.Errorf("damaged cell %s in %v: %w", hash, s, err)}
-		}
+	if json.Unmarshal(text, r) != nil || r.Schema == "" {
 		return nil, ErrMissing
 	}
 	if r.Schema != Schema {
@@ -170,25 +153,43 @@ func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result
 	if err != nil {
 		return err
 	}
-	err = c.store.Put(ctx, Name(hash), text)
-	if errors.Is(err, ErrTaken) {
+	if err = c.store.Put(ctx, Name(hash), text); errors.Is(err, ErrTaken) {
 		return c.agree(ctx, hash, rec.Exact, text)
 	}
-	if err != nil {
-		return storeError{fmt.Errorf("cell %s in %v: %w", hash, c.store, err)}
-	}
-	return nil
+	return inStore(err, hash, c.store)
 }
 
-// agree compares exact figures with the stored ones, which the first worker wrote.
+// inStore returns an error of a store with the name of the cell.
+func inStore(err error, hash string, s Store) error {
+	if err == nil {
+		return nil
+	}
+	return storeError{fmt.Errorf("cell %s in %v: %w", hash, s, err)}
+}
+
+// agree compares exact figures with the stored ones, which the first worker wrote. It replaces a
+// damaged cell.
 func (c *Cells) agree(ctx context.Context, hash string, exact, text []byte) error {
 	other, err := read(ctx, c.store, hash)
-	if err != nil || bytes.Equal(other.Exact, exact) {
+	if errors.Is(err, ErrMissing) {
+		err = c.store.Remove(ctx, Name(hash))
+		if err == nil {
+			err = c.store.Put(ctx, Name(hash), text)
+		}
+		if !errors.Is(err, ErrTaken) {
+			return inStore(err, hash, c.store)
+		}
+		other, err = read(ctx, c.store, hash)
+	}
+	switch {
+	case errors.Is(err, ErrMissing):
+		return inStore(err, hash, c.store)
+	case err != nil || bytes.Equal(other.Exact, exact):
 		return err
 	}
 	who := hashOf(exact)
 	if err := c.store.Put(ctx, ConflictName(hash, who), text); err != nil && !errors.Is(err, ErrTaken) {
-		return storeError{fmt.Errorf("cell %s in %v: %w", hash, c.store, err)}
+		return inStore(err, hash, c.store)
 	}
 	return &Disagreement{Cell: hash, Ours: exact, Other: other.Exact}
 }

@@ -29,6 +29,18 @@ func OpenDir(path string) (Dir, error) {
 	return Dir(path), nil
 }
 
+// ExistingDir returns the store in a folder, which must exist, to be read.
+func ExistingDir(path string) (Dir, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a directory")}
+	}
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return Dir(path), nil
+}
+
 // probe writes a file and links to it.
 func (d Dir) probe() error {
 	f, err := os.CreateTemp(string(d), "*"+temporaries)
@@ -93,7 +105,11 @@ func (d Dir) Put(ctx context.Context, name string, body []byte) error {
 // Names implements [Store].
 func (d Dir) Names(ctx context.Context, prefix string) ([]string, error) {
 	var all []string
-	err := filepath.WalkDir(string(d), func(path string, entry fs.DirEntry, err error) error {
+	top := d.path(prefix[:strings.LastIndexByte(prefix, '/')+1]) // the folder that has all of them
+	err := filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		if path == top && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if err != nil || entry.IsDir() || strings.HasSuffix(path, temporaries) {
 			return errors.Join(err, ctx.Err())
 		}

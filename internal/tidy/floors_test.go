@@ -104,7 +104,8 @@ var sideways = map[string][]string{
 }
 
 // testRooms are the rooms of suites that others run as tests of theirs.
-var testRooms = []string{"device/cuda/cudatest", "device/devicetest", "internal/script", "props/propstest"}
+var testRooms = []string{"harness/cell/celltest", "device/cuda/cudatest", "device/devicetest", "internal/script",
+	"props/propstest"}
 
 // thirdParty lists what bare rooms may import although it is not of the standard library.
 var thirdParty = []string{"golang.org/x/exp/constraints"}

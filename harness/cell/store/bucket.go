@@ -31,7 +31,7 @@ type bucket struct {
 // probed is the name of the object that probe writes. Names leaves it out.
 const probed = "probe/if-none-match"
 
-func openBucket(ctx context.Context, location string) (*bucket, error) {
+func openBucket(ctx context.Context, location string, check func(*bucket, context.Context) error) (*bucket, error) {
 	at, err := parse(location)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
@@ -41,10 +41,19 @@ func openBucket(ctx context.Context, location string) (*bucket, error) {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	b := &bucket{at: at, api: minio.Core{Client: client}}
-	if err := b.probe(ctx); err != nil {
+	if err := check(b, ctx); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
 	return b, nil
+}
+
+// exists checks that the object of probe is there.
+func (b *bucket) exists(ctx context.Context) error {
+	_, err := b.Get(ctx, probed)
+	if errors.Is(err, cell.ErrMissing) {
+		return fmt.Errorf("%s: no store is there yet", b)
+	}
+	return err
 }
 
 // probe writes an object twice unless it exists. A server that does not know the condition replaces

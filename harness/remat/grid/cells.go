@@ -42,14 +42,14 @@ func (r *Run) recall(ctx context.Context, c *cell.Cells, log string, setup *sett
 	if c == nil || !ok || log == "" {
 		return compute()
 	}
-	model, strategy, baseline := r.Model, r.Strategy, r.Baseline
+	model, strategy, baseline, ratio := r.Model, r.Strategy, r.Baseline, r.Ratio
 	stored, err := cell.Recall(ctx, c, k, func() (cell.Result[Run, struct{}], error) {
 		err := compute()
 		anonymous := *r
-		anonymous.Model, anonymous.Strategy = "", ""
+		anonymous.Model, anonymous.Strategy, anonymous.Ratio = "", "", Whole
 		return cell.Result[Run, struct{}]{Exact: anonymous}, err
 	})
 	*r = stored.Exact
-	r.Model, r.Strategy, r.Baseline = model, strategy, baseline
+	r.Model, r.Strategy, r.Baseline, r.Ratio = model, strategy, baseline, ratio
 	return err
 }

@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -56,7 +60,7 @@ type probed struct {
 
 // effect is what a search takes from a replay beside its figures.
 type effect struct {
-	Replayed uint64   `json:"replayed_event_count"` // repetitions included
+	Replayed uint64   `json:"replayed_event_count"` // without repetitions
 	Outcome  *outcome `json:"outcome"`              // null: holds for this capacity only
 }
 
@@ -88,7 +92,7 @@ func ReadKept(ctx context.Context, s cell.Store, hash string) (Kept, error) {
 
 // key returns the key of a cell of the trial, and false if its result must not be stored.
 func (c *Trial) key(s searchKey) (k cell.Key, ok bool, err error) {
-	if c.o.Device.GPU != nil {
+	if c.o.Device.GPU != nil || c.o.Cells == nil && c.o.Probes == nil {
 		return k, false, nil
 	}
 	s.FreeAt = cmp.Or(c.o.FreeAt, replay.AtCompleted)
@@ -109,7 +113,9 @@ func (c *Trial) key(s searchKey) (k cell.Key, ok bool, err error) {
 // Key returns the hash of the cell of [Trial.Run], empty if it must not be stored. It fails if the
 // trace cannot be read.
 func (c *Trial) Key() (string, error) {
-	k, ok, err := c.key(c.runKey())
+	keyed := Trial{trace: c.trace, setup: c.setup, card: c.card, o: c.o}
+	keyed.o.Cells = cell.Over(nil)
+	k, ok, err := keyed.key(c.runKey())
 	if !ok || err != nil {
 		return "", err
 	}
@@ -127,33 +133,36 @@ func (c *Trial) runKey() searchKey {
 	return searchKey{Kind: kind, Capacity: c.o.Capacity, Card: c.card}
 }
 
-// Failure is an error that is the result of a cell: every repetition has it.
+// Failure is an error that is the result of a run. Every repetition has it, so its text has neither
+// the name of a trace or strategy nor a place in a file.
 type Failure string
 
 func (f Failure) Error() string { return string(f) }
 
 // stored returns the run from the cell of the trial.
 func (c *Trial) stored(ctx context.Context) (Run, error) {
-	if c.o.Cells == nil {
-		return c.run(ctx)
-	}
-	k, ok, err := c.key(c.runKey())
-	if !ok || err != nil {
-		return c.run(ctx)
-	}
-	r, err := cell.Recall(ctx, c.o.Cells, k, func() (r cell.Result[KeptFigures, KeptMeasured], err error) {
+	compute := func() (r cell.Result[KeptFigures, KeptMeasured], err error) {
 		began := time.Now()
-		row, err := c.runSafely(ctx)
+		row, err := c.judged(ctx)
 		r.Measured = KeptMeasured{row.Measured, time.Since(began).Seconds()}
-		if err != nil && ctx.Err() == nil && deterministic(err) {
-			r.Exact.Failed = err.Error()
-			return r, nil
-		}
-		if err == nil {
+		failure, failed := errors.AsType[Failure](err)
+		switch {
+		case failed && !c.foreign():
+			r.Exact.Failed, err = string(failure), nil
+		case err == nil:
 			r.Exact.Figures = row.anonymous()
 		}
 		return r, err
-	})
+	}
+	k, ok, err := c.key(c.runKey())
+	if err != nil {
+		return Run{}, err
+	}
+	cells := c.o.Cells
+	if !ok {
+		cells = nil
+	}
+	r, err := cell.Recall(ctx, cells, k, compute)
 	if err == nil && r.Exact.Failed != "" {
 		err = Failure(r.Exact.Failed)
 	}
@@ -165,26 +174,69 @@ func (c *Trial) stored(ctx context.Context) (Run, error) {
 	return row, nil
 }
 
-// runSafely is run with a panic of the strategy as an error, which is the result of the cell.
-func (c *Trial) runSafely(ctx context.Context) (row Run, err error) {
+// foreign reports whether code outside this program decides, which may fail for reasons of its
+// machine.
+func (c *Trial) foreign() bool {
+	_, ok := c.setup.Config.(setting.ForeignConfig)
+	return ok
+}
+
+// judged is run with the failures of [Options].Failures.
+func (c *Trial) judged(ctx context.Context) (row Run, err error) {
+	if !c.o.Failures {
+		return c.run(ctx)
+	}
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
 		case *replayPanic:
-			row, err = Run{}, fmt.Errorf("panic: %v", p.value)
+			row, err = Run{}, Failure(fmt.Sprintf("panic: %v", p.value))
 		default:
 			panic(p)
 		}
 	}()
-	return c.run(ctx)
+	row, err = c.run(ctx)
+	if lasting(ctx, err) && c.o.Rotate != 0 { // which capacity fails first depends on the order
+		c.o.Rotate = 0
+		row, err = c.run(ctx)
+	}
+	if lasting(ctx, err) {
+		err = c.failure(err)
+	}
+	return row, err
 }
 
-// deterministic reports whether an error is not of a file or the store, so that every repetition
-// has it.
-func deterministic(err error) bool {
+// lasting reports whether an error is of a replay, and not of a file, the store or the system.
+func lasting(ctx context.Context, err error) bool {
 	_, file := errors.AsType[*fs.PathError](err)
-	return !file && !cell.OfStore(err)
+	_, system := errors.AsType[syscall.Errno](err)
+	return err != nil && ctx.Err() == nil && !file && !system && !errors.Is(err, io.ErrUnexpectedEOF) && !cell.OfStore(err)
 }
+
+// failure returns an error without the names and places that it may have.
+func (c *Trial) failure(err error) Failure {
+	if rejected, ok := errors.AsType[*replay.RejectedError](err); ok {
+		return Failure(fmt.Sprintf("event %d: %v", rejected.Event, rejected))
+	}
+	if on, ok := errors.AsType[*capacityError](err); ok {
+		err = on.error
+	}
+	if cause := errors.Unwrap(err); cause != nil &&
+		strings.HasPrefix(err.Error(), c.setup.Name+" on "+c.trace.Head().Header.Name+": ") {
+		err = cause
+	}
+	return Failure(err.Error())
+}
+
+// capacityError is an error of a replay on a device of some bytes.
+type capacityError struct {
+	error
+	capacity device.Size
+}
+
+func (e *capacityError) Error() string { return fmt.Sprintf("device of %v: %v", e.capacity, e.error) }
+
+func (e *capacityError) Unwrap() error { return e.error }
 
 // anonymous returns the figures without the fields that [Trial.named] sets.
 func (r *Figures) anonymous() Figures {
@@ -227,12 +279,12 @@ func (c *Trial) probe(ctx context.Context, n device.Size) (bool, error) {
 // recalled returns the result of a replay, from its cell if replays are stored.
 func recalled[E, M any](ctx context.Context, c *Trial, s searchKey,
 	compute func() (cell.Result[E, M], error)) (r cell.Result[E, M], err error) {
-	if c.o.Cells == nil || !c.o.Probes {
-		return compute()
-	}
 	k, ok, err := c.key(s)
-	if !ok || err != nil {
+	switch {
+	case err != nil:
+		return r, err
+	case !ok:
 		return compute()
 	}
-	return cell.Recall(ctx, c.o.Cells, k, compute)
+	return cell.Recall(ctx, c.o.Probes, k, compute)
 }

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,8 +18,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/cell/celltest"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -52,6 +51,9 @@ func counted(t *testing.T, text string, s setting.Setup, d cell.Store, o compare
 	}
 	if d != nil {
 		o.Cells = cell.Over(d)
+		if o.Probes != nil { // in the same store
+			o.Probes = o.Cells
+		}
 	}
 	r, err := compare.NewTrial(compare.NewPool(2, 0), p, s, o).Run(t.Context())
 	require.NoError(t, err)
@@ -59,7 +61,7 @@ func counted(t *testing.T, text string, s setting.Setup, d cell.Store, o compare
 }
 
 func TestARunIsComputedOnce(t *testing.T) {
-	for _, o := range []compare.Options{{}, {Quick: true}, {Single: true}, {Probes: true}, {Capacity: device.GiB}} {
+	for _, o := range []compare.Options{{}, {Quick: true}, {Single: true}, {Failures: true}, {Capacity: device.GiB}} {
 		for _, s := range setups(t, "bfc", "caching", "direct") {
 			d := storeIn(t)
 			want, _ := counted(t, fragmenting(), s, nil, o)
@@ -144,7 +146,7 @@ func TestAnInterruptedSearchContinues(t *testing.T) {
 		require.Less(t, runs, 200)
 		ctx, cancel := context.WithCancel(t.Context())
 		store := &limitedStore{Store: d, most: 3, cancel: cancel}
-		o := compare.Options{Cells: cell.Over(store), Probes: true}
+		o := compare.Options{Cells: cell.Over(store), Probes: cell.Over(store)}
 		trial := compare.NewTrial(compare.NewPool(1, 0), p, bfc, o)
 		r, err := trial.Run(ctx)
 		done = err == nil
@@ -183,7 +185,7 @@ func TestProgramsShareASearch(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range results {
 		wg.Go(func() {
-			results[i], events[i] = counted(t, fragmenting(), s, d, compare.Options{Probes: true, Rotate: i})
+			results[i], events[i] = counted(t, fragmenting(), s, d, compare.Options{Probes: &cell.Cells{}, Rotate: i})
 		})
 	}
 	wg.Wait()
@@ -191,6 +193,58 @@ func TestProgramsShareASearch(t *testing.T) {
 		require.Equal(t, timeless(want), timeless(r))
 	}
 	t.Logf("alone %d events, together %v", alone, events)
+}
+
+// TestRepetitionsAreNoFigure computes one replay with repetitions and without.
+func TestRepetitionsAreNoFigure(t *testing.T) {
+	d := storeIn(t)
+	for _, o := range []compare.Options{{}, {Once: true}} {
+		once := storeIn(t)
+		o.Probes = &cell.Cells{}
+		counted(t, fragmenting(), setups(t, "caching")[0], once, o)
+		names, err := once.Names(t.Context(), "cells/")
+		require.NoError(t, err)
+		for _, name := range names {
+			body, err := once.Get(t.Context(), name)
+			require.NoError(t, err)
+			var record struct{ Exact json.RawMessage }
+			require.NoError(t, json.Unmarshal(body, &record))
+			if err = d.Put(t.Context(), name, record.Exact); err != nil {
+				require.Equal(t, cell.ErrTaken, err)
+				other, err := d.Get(t.Context(), name)
+				require.NoError(t, err)
+				require.JSONEq(t, string(other), string(record.Exact))
+			}
+		}
+	}
+}
+
+// TestFailuresHaveNoNames gives a failing run two names for its trace, and begins its search at
+// different capacities.
+func TestFailuresHaveNoNames(t *testing.T) {
+	spec := setting.SpecOf("picky", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+		if n, ok := src.(interface{ Config() sim.Config }); ok && n.Config().Capacity < 100*device.MiB {
+			return nil, fmt.Errorf("no table for %v", n.Config().Capacity)
+		}
+		return setups(t, "bfc")[0].New(src)
+	})
+	s, err := setting.Catalogue{spec}.Lookup("picky", nil)
+	require.NoError(t, err)
+	var failures []compare.Failure
+	for i := range 3 {
+		tr, err := trace.Read(strings.NewReader(fragmenting()), fmt.Sprint("name", i, ".trace"), trace.Options{})
+		require.NoError(t, err)
+		p, err := replay.Prepare(t.Context(), tr)
+		require.NoError(t, err)
+		d := cell.Over(storeIn(t))
+		o := compare.Options{Cells: d, Probes: d, Failures: true, Rotate: i}
+		_, err = compare.NewTrial(compare.NewPool(2, 0), p, s, o).Run(t.Context())
+		failure, ok := errors.AsType[compare.Failure](err)
+		require.True(t, ok, "%v", err)
+		failures = append(failures, failure)
+	}
+	require.Equal(t, failures[0], failures[1])
+	require.Equal(t, failures[0], failures[2])
 }
 
 // refusing is a strategy that cannot be built, or panics.
@@ -210,7 +264,7 @@ func TestFailuresAreResults(t *testing.T) {
 		spec setting.Spec
 		want string
 	}{
-		{broken, "device of 1GiB: broken: no table"},
+		{broken, "broken: no table"},
 		{panics, "panic: I1: two blocks overlap"},
 	} {
 		s, err := setting.Catalogue{c.spec}.Lookup(c.spec.Name, nil)
@@ -219,7 +273,8 @@ func TestFailuresAreResults(t *testing.T) {
 		p, err := replay.Prepare(t.Context(), read(t, fragmenting()))
 		require.NoError(t, err)
 		for range 2 {
-			trial := compare.NewTrial(compare.NewPool(1, 0), p, s, compare.Options{Cells: cell.Over(d)})
+			o := compare.Options{Cells: cell.Over(d), Failures: true}
+			trial := compare.NewTrial(compare.NewPool(1, 0), p, s, o)
 			_, err = trial.Run(t.Context())
 			failure, ok := errors.AsType[compare.Failure](err)
 			require.True(t, ok, "%v", err)
@@ -233,62 +288,46 @@ func TestFailuresAreResults(t *testing.T) {
 	}
 }
 
-// TestEngine holds the exact figures of cells to their keys: a cell with the same key and other
-// figures would make results of two programs disagree. If the search, the replay or the simulated
-// device changed them, raise the constant Engine; -rewrite then writes the new cells. A new version
-// of a strategy also has new cells.
+// TestEngine holds the exact figures of cells to their keys. If the search, the replay or the
+// simulated device changed them, raise the constant Engine; -rewrite then writes the new cells. A
+// new version of a strategy also has new cells.
 func TestEngine(t *testing.T) {
-	file := filepath.Join("testdata", "cells.txt")
-	before, err := os.ReadFile(file)
-	require.NoError(t, err)
-	was := map[string]string{}
-	for line := range strings.Lines(string(before)) {
-		hash, figures, ok := strings.Cut(strings.TrimSpace(line), " ")
-		require.True(t, ok)
-		was[hash] = figures
-	}
-	is := map[string]string{}
-	for _, text := range []string{fragmenting(), streaming()} {
-		for _, s := range setups(t, "bestfit:growth", "caching", "direct") {
+	var stores []cell.Store
+	for _, text := range []string{fragmenting(), streaming(), pooling} {
+		for _, s := range setups(t, "bestfit:growth", "caching", "direct", "vmm") {
 			for _, o := range []compare.Options{
-				{}, {Quick: true}, {Single: true, Capacity: 80 * device.MiB}, {Probes: true, FreeAt: replay.AtRequested},
+				{}, {Quick: true}, {Single: true, Capacity: 80 * device.MiB},
+				{Probes: &cell.Cells{}, FreeAt: replay.AtRequested, Device: replay.SimTarget(sim.Config{Policy: sim.Bump})},
 			} {
 				d := storeIn(t)
+				o.Failures = true
 				counted(t, text, s, d, o)
-				addCells(t, d, is)
+				stores = append(stores, d)
 			}
 		}
 	}
-	for hash, figures := range is {
-		if old, ok := was[hash]; ok {
-			require.Equal(t, old, figures, "cell %s has other figures under the same key", hash)
-		}
-	}
-	var now strings.Builder
-	for _, hash := range slices.Sorted(maps.Keys(is)) {
-		fmt.Fprintf(&now, "%s %s\n", hash, is[hash])
-	}
-	if *rewrite {
-		require.NoError(t, os.WriteFile(file, []byte(now.String()), 0o600))
-		return
-	}
-	require.True(t, now.String() == string(before),
-		"%s is out of date: go test ./harness/study/compare -run TestEngine -rewrite", file)
+	celltest.Golden(t, filepath.Join("testdata", "cells.txt"), *rewrite, stores...)
 }
 
-// addCells adds the exact figures of all cells of a store.
-func addCells(t *testing.T, d cell.Dir, to map[string]string) {
-	t.Helper()
-	names, err := d.Names(t.Context(), "")
-	require.NoError(t, err)
-	for _, name := range names {
-		body, err := d.Get(t.Context(), name)
-		require.NoError(t, err)
-		var record struct{ Exact json.RawMessage }
-		require.NoError(t, json.Unmarshal(body, &record))
-		to[strings.TrimSuffix(filepath.Base(name), ".json")] = string(record.Exact)
-	}
-}
+// pooling has a private pool, marks, a refused request, a trim, alignment and a pause.
+const pooling = `live 7 3MiB
+mark load
+a 0 1000 align=512 tag=weights
+a 1 30MiB
+f 1
+mark step
+pool begin 1
+a 2 5MiB
+pool end 1
+refused 900MiB
+a 3 21MiB align=4MiB
+f 2
+trim
+a 4 2MiB
+poll
+f 3
+a 5 40MiB
+`
 
 // streaming uses blocks on two streams and frees some of them late.
 func streaming() string {

@@ -56,12 +56,14 @@ type Options struct {
 	Origins []Origin // by trace: where it was recorded; nil: not known
 	// Training is the result of [Learn]; nil: no strategy has a forecast.
 	Training *Training
-	// Cells are results that are computed only once; nil: everything is computed. Replays on a GPU are
-	// never stored.
+	// Cells are runs that are computed only once; nil: all are computed. Replays on a GPU are never
+	// stored.
 	Cells *cell.Cells
-	// Probes stores every replay as a cell of its own too, so that an interrupted search continues and
-	// several programs share one.
-	Probes bool
+	// Failures makes a failure that every repetition of a run would have its result, a [Failure].
+	Failures bool
+	// Probes are replays that are computed only once, so that an interrupted search continues and
+	// several programs share one; nil: all are computed.
+	Probes *cell.Cells
 	// Rotate is by how many places the capacities that are tried at once are rotated, so that programs
 	// that share a search begin with different ones.
 	Rotate int

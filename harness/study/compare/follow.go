@@ -22,7 +22,11 @@ type followed struct {
 // one held there if the device refused it nothing, else 0.
 //
 // Precondition: the other trial has the same trace and options, and its last Measure has returned.
+// Without one this is a no-op.
 func (c *Trial) Follow(other *Trial, alike func(n, held device.Size) bool) {
+	if other.measured == nil {
+		return
+	}
 	other.known.lock.Lock()
 	defer other.known.lock.Unlock()
 	c.followed = &followed{other, slices.Clone(other.known.all), *other.measured, other.charged, alike}

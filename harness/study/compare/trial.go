@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -266,7 +265,11 @@ func (c *Trial) measure(ctx context.Context, n device.Size) (m measurement, err 
 		if res == nil {
 			return m, nil
 		}
-		m.Replayed += uint64(res.Replayed)
+		if len(times) == 0 {
+			m.Replayed = uint64(res.Replayed)
+		} else {
+			c.replayed.Add(uint64(res.Replayed))
+		}
 		times = append(times, res.NsPerOp)
 		if runs == 1 || !res.Referenced {
 			continue
@@ -275,7 +278,7 @@ func (c *Trial) measure(ctx context.Context, n device.Size) (m measurement, err 
 		if res, _, err = c.alone(ctx, n, o); err != nil {
 			return m, err
 		}
-		m.Replayed += uint64(res.Replayed)
+		c.replayed.Add(uint64(res.Replayed))
 		o.ByRef, byRef = false, append(byRef, res.NsPerOp)
 	}
 	m.NsPerOp = median(times)
@@ -335,7 +338,7 @@ func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*r
 		res, err = nil, nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("device of %v: %w", n, err)
+		return nil, nil, &capacityError{err, n}
 	}
 	return res, outcomeOf(setup, dev, res), nil
 }

@@ -3,6 +3,8 @@ package sweep
 import (
 	"fmt"
 	"io"
+	"math"
+	"regexp"
 	"strconv"
 
 	"github.com/vramyard/vramyard/harness/trace"
@@ -59,12 +61,18 @@ func checkSchema(meta map[string]string, name, want string) error {
 	return nil
 }
 
+// cellName matches the hash of a key: it becomes a part of a path.
+var cellName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// finite reports whether a predicted or measured time can be one.
+func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
+
 // check returns an error if a row is not of a plan that [Make] made.
 func (r *Row) check() error {
-	if len(r.Cell) != 64 {
+	if !cellName.MatchString(r.Cell) {
 		return fmt.Errorf("cell %.80q: want 64 hexadecimal digits", r.Cell)
 	}
-	if !(r.Cost >= 0) || r.Events < 0 {
+	if !finite(r.Cost) || r.Events < 0 {
 		return fmt.Errorf("cost %v of %d events: want no negative numbers", r.Cost, r.Events)
 	}
 	if _, err := parseSearch(string(r.Search)); err != nil {
@@ -80,5 +88,13 @@ func ReadTimes(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([
 	if err == nil {
 		err = checkSchema(meta, name, TimesSchema)
 	}
-	return rows, err
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		if s := rows[i].Seconds; s != nil && !finite(*s) || rows[i].Events < 0 {
+			return nil, fmt.Errorf("%s: row %d: a negative or infinite number", name, i)
+		}
+	}
+	return rows, nil
 }

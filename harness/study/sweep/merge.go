@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,10 @@ type Result struct {
 	FreeAt    replay.FreeAt `json:"free_at"`   // when strategies without streams get a delayed free
 	Semantics string        `json:"semantics"` // version of the strategy's placements
 	Failed    string        `json:"failed"`    // the error of every repetition, and then no figures; empty: none
+	// Completed reports that the trace completes: every request was granted in the measuring replay,
+	// and a minimum capacity was found if it was searched
+	Completed bool   `json:"completed"`
+	Path      string `json:"path"` // the trace in the plan
 	compare.Figures
 }
 
@@ -84,10 +89,26 @@ func (r *Row) result(k *compare.Kept) Result {
 	out := Result{Cell: r.Cell, Target: r.Device, Search: r.Search, FreeAt: r.FreeAt, Semantics: r.Semantics,
 		Failed: k.Failed, Figures: k.Figures}
 	out.Trace, out.TraceSHA256, out.Strategy, out.Events = r.Name, r.TraceSHA256, r.Strategy, r.Events
+	out.Card, out.Path, out.Baseline = r.Card, r.Trace, r.Baseline
+	out.Completed = k.Failed == "" && k.Figures.Completed() && (r.Search == Replay || k.MinCapacity != nil)
 	if k.Failed != "" {
 		out.Config = r.Config
 	}
+	out.Config = sorted(out.Config)
 	return out
+}
+
+// sorted returns a JSON object with sorted fields, as the store has it.
+func sorted(object json.RawMessage) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(object, &fields) != nil {
+		return object
+	}
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return object
+	}
+	return text
 }
 
 func (r *Row) timed(k *compare.Kept) Timed {
@@ -142,7 +163,7 @@ func (p *Plan) Status(w io.Writer, m *Merged) error {
 		share = 1 - left/cost
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %s are done, %s of the predicted time; %d failed, %d missing.\n", len(m.Results),
+	fmt.Fprintf(&b, "Done: %d of %s, %s of the predicted time; %d failed, %d missing.\n", len(m.Results),
 		units.Several(len(p.Rows), "cell"), units.Percent(share), len(m.Failed), len(m.Missing))
 	for n, i := range m.Failed {
 		if n == mostListed {

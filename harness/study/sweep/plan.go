@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,9 +25,12 @@ type Row struct {
 	Semantics   string          `json:"semantics"`    // version of the strategy's placements
 	Device      string          `json:"device"`       // name of the device
 	Search      Search          `json:"search"`       // the work
-	FreeAt      replay.FreeAt   `json:"free_at"`      // when strategies without streams get a delayed free
-	Learn       string          `json:"learn"`        // trace that the strategy plans by, like Trace; empty: none
-	Cost        float64         `json:"cost"`         // predicted time; only ratios to other rows count
+	// least capacity of the recorded device in bytes; 0: not known
+	Card     device.Size   `json:"recorded_capacity_bytes"`
+	FreeAt   replay.FreeAt `json:"free_at"`     // when strategies without streams get a delayed free
+	Baseline bool          `json:"is_baseline"` // the strategy is one
+	Learn    string        `json:"learn"`       // trace that the strategy plans by, like Trace; empty: none
+	Cost     float64       `json:"cost"`        // predicted time; only ratios to other rows count
 }
 
 // Plan is the cells of a study.
@@ -90,7 +94,8 @@ func (s *Study) rows(name string, o Opened, t *replay.Prepared, setups []setting
 		for _, search := range s.Searches {
 			for _, setup := range setups {
 				r := Row{Trace: name, Name: head.Header.Name, TraceSHA256: head.Header.Hash, Events: head.Events,
-					Strategy: setup.Name, Semantics: setup.Semantics, Device: d.Name, Search: search, FreeAt: s.FreeAt}
+					Strategy: setup.Name, Semantics: setup.Semantics, Device: d.Name, Search: search, FreeAt: s.FreeAt,
+					Card: o.Card, Baseline: setup.Baseline}
 				if setup.Forecast != nil {
 					r.Learn = s.Learn
 				}
@@ -154,6 +159,9 @@ func (p *Plan) cells() []int {
 	return all
 }
 
+// Distinct returns the number of cells without repetitions.
+func (p *Plan) Distinct() int { return len(p.cells()) }
+
 // Cost returns the predicted time of all cells.
 func (p *Plan) Cost() (sum float64) {
 	for _, i := range p.cells() {
@@ -165,7 +173,7 @@ func (p *Plan) Cost() (sum float64) {
 // Speeds predict times from cells that were computed before.
 type Speeds struct {
 	perEvent map[string]*rate // by strategy and search
-	all      rate
+	all      rate             // of one replay
 }
 
 // rate is seconds for some events.
@@ -179,16 +187,21 @@ func SpeedsOf(times []Timed) *Speeds {
 		if t.Seconds == nil || t.Events == 0 {
 			continue
 		}
-		key := speedKey(t.Strategy, t.Search)
-		if s.perEvent[key] == nil {
-			s.perEvent[key] = &rate{}
+		// Of a strategy without times, the mean of the others in the same search is taken.
+		for _, key := range []string{speedKey(t.Strategy, t.Search), speedKey("", t.Search)} {
+			if s.perEvent[key] == nil {
+				s.perEvent[key] = &rate{}
+			}
+			s.perEvent[key].add(*t.Seconds, float64(t.Events))
 		}
-		for _, r := range []*rate{s.perEvent[key], &s.all} {
-			r.seconds += *t.Seconds
-			r.events += float64(t.Events)
-		}
+		s.all.add(*t.Seconds/typicalReplays[t.Search], float64(t.Events))
 	}
 	return s
+}
+
+func (r *rate) add(seconds, events float64) {
+	r.seconds += seconds
+	r.events += events
 }
 
 func speedKey(strategy string, search Search) string { return strategy + " " + string(search) }
@@ -199,9 +212,9 @@ func (s *Speeds) predict(r *Row) float64 {
 	if s == nil || s.all.events == 0 {
 		return float64(r.Events) * typicalReplays[r.Search]
 	}
-	of := s.perEvent[speedKey(r.Strategy, r.Search)]
+	of := cmp.Or(s.perEvent[speedKey(r.Strategy, r.Search)], s.perEvent[speedKey("", r.Search)])
 	if of == nil {
-		of = &s.all
+		return float64(r.Events) * s.all.seconds / s.all.events * typicalReplays[r.Search]
 	}
 	return float64(r.Events) * of.seconds / of.events
 }

@@ -54,7 +54,8 @@ const longSearch = 100_000_000
 // ends the run.
 func (p *Plan) Run(ctx context.Context, s Shard, w Worker) (Summary, error) {
 	shares := p.assign(s.Count)[s.Index]
-	r := &shardRun{Worker: w, plan: p, summary: Summary{Cells: len(shares)}, pool: compare.NewPool(w.Workers, w.Memory)}
+	r := &shardRun{Worker: w, plan: p, cells: cell.Over(w.Store), pool: compare.NewPool(w.Workers, w.Memory)}
+	r.summary.Cells = len(shares)
 	r.places = make(chan struct{}, cmp.Or(max(w.Workers, 0), runtime.GOMAXPROCS(0)))
 	missing, err := r.missing(ctx, shares)
 	if err == nil {
@@ -85,6 +86,7 @@ func (p *Plan) Run(ctx context.Context, s Shard, w Worker) (Summary, error) {
 type shardRun struct {
 	Worker
 	plan     *Plan
+	cells    *cell.Cells
 	setups   map[int]setting.Setup // by row
 	training *compare.Training     // of the rows with a forecast
 	pool     *compare.Pool
@@ -194,7 +196,8 @@ func (r *shardRun) trace(ctx context.Context, name string, shares []share) error
 		return err
 	}
 	if want, got := r.plan.Rows[shares[0].row].TraceSHA256, opened.Source.Head().Header.Hash; got != want {
-		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the trace has changed", name, got, want)
+		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the trace has changed, so plan again: cells "+
+			"of other traces stay", name, got, want)
 	}
 	prepared, err := replay.Prepare(ctx, opened.Source)
 	if err != nil {
@@ -230,13 +233,16 @@ func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compar
 	if err != nil {
 		return nil, err
 	}
-	o := compare.Options{Training: r.training, Cells: cell.Over(r.Store), Rotate: s.part,
-		Probes: s.parts > 1 || float64(row.Events)*typicalReplays[row.Search] > longSearch}
+	o := compare.Options{Training: r.training, Cells: r.cells, Failures: true, Rotate: s.part}
+	if s.parts > 1 || float64(row.Events)*typicalReplays[row.Search] > longSearch {
+		o.Probes = r.cells
+	}
 	trial := row.trial(r.pool, t, r.setups[s.row], d, card, o)
 	key, err := trial.Key()
 	if err == nil && key != row.Cell {
 		err = fmt.Errorf("row %d of the plan, %s on %s: its cell is %s in this program and %s in the plan: another version "+
-			"made the plan, so plan again", s.row, row.Strategy, row.Trace, key, row.Cell)
+			"made the plan, or the trace that it learns from has changed, so plan again", s.row, row.Strategy, row.Trace, key,
+			row.Cell)
 	}
 	return trial, err
 }
@@ -248,6 +254,10 @@ func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
 	different, disagrees := errors.AsType[*cell.Disagreement](err)
 	switch {
 	case disagrees:
+		if err := r.dispute(ctx, row, different); err != nil {
+			r.abort(err)
+			return
+		}
 		r.count(func(s *Summary) { s.Disagreed = append(s.Disagreed, different) }, false)
 	case err != nil && !failed:
 		r.abort(err)
@@ -261,6 +271,19 @@ func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
 		}
 		r.Done(row, err)
 	}
+}
+
+// dispute names the cell of a row in the store, if workers disagree on one of its replays.
+func (r *shardRun) dispute(ctx context.Context, row int, d *cell.Disagreement) error {
+	name := r.plan.Rows[row].Cell
+	if d.Cell == name {
+		return nil
+	}
+	err := r.Store.Put(ctx, cell.ConflictName(name, d.Cell), []byte(d.Error()+"\n"))
+	if errors.Is(err, cell.ErrTaken) {
+		return nil
+	}
+	return err
 }
 
 // count changes the summary.

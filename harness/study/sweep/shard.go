@@ -17,9 +17,12 @@ type share struct {
 	parts int
 }
 
-// mostParts bounds the shards that share one search. A search tries up to 64 independent
-// capacities at once.
-const mostParts = 16
+// mostParts bounds the shards that share one search. Most of its groups of independent capacities
+// have three, and about a quarter of it, the measurements, is not shared.
+const (
+	mostParts = 4
+	unshared  = 0.25
+)
 
 // Opening a trace takes as long as openedReplays replays of it: on the recorded traces 4 to 12. A
 // block of cells of one trace is therefore dealt as a whole, long enough that opening the trace is
@@ -84,7 +87,8 @@ func (p *Plan) blocks(target float64, most int) (all []block) {
 		}
 		parts := min(int(math.Ceil(r.Cost/target)), most)
 		for part := range parts {
-			all = append(all, block{[]share{{i, part, parts}}, r.Cost / float64(parts), tie(p.Seed, r.Cell, part)})
+			cost := r.Cost * (unshared + (1-unshared)/float64(parts))
+			all = append(all, block{[]share{{i, part, parts}}, cost, tie(p.Seed, r.Cell, part)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(byTrace)) {

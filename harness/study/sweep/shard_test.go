@@ -47,7 +47,10 @@ func TestShardsPartitionThePlan(t *testing.T) {
 				require.False(t, parts[s.row][s.part])
 				parts[s.row][s.part] = true
 				require.Less(t, s.part, s.parts)
-				c := p.Rows[s.row].Cost / float64(s.parts)
+				c := p.Rows[s.row].Cost
+				if s.parts > 1 {
+					c *= unshared + (1-unshared)/float64(s.parts)
+				}
 				cost, longest = cost+c, max(longest, c)
 			}
 			most, sum = max(most, cost), sum+cost

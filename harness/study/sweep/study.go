@@ -53,10 +53,13 @@ const (
 func Searches() []Search { return []Search{Minimum, Quick, Replay} }
 
 var (
-	errStudy  = errors.New("want a mapping with the keys traces and strategies")
-	errTexts  = errors.New("want a list of texts")
-	errSeed   = errors.New("want a number from 0 to 18446744073709551615")
-	errScalar = errors.New("want a text")
+	errStudy = errors.New("want a mapping with the keys traces and strategies")
+	errTexts = errors.New("want a list of texts")
+
+	errNoTraces     = errors.New("the key traces is missing")
+	errNoStrategies = errors.New("the key strategies is missing")
+	errSeed         = errors.New("want a number from 0 to 18446744073709551615")
+	errScalar       = errors.New("want a text")
 )
 
 // limits bound a study.
@@ -93,8 +96,11 @@ func ReadStudy(r io.Reader, catalogue setting.Catalogue) (*Study, error) {
 			return nil, err
 		}
 	}
-	if len(s.Traces) == 0 || len(s.Strategies) == 0 {
-		return nil, strictyaml.At(root, errStudy)
+	switch {
+	case len(s.Traces) == 0:
+		return nil, strictyaml.At(root, errNoTraces)
+	case len(s.Strategies) == 0:
+		return nil, strictyaml.At(root, errNoStrategies)
 	}
 	if s.Devices == nil {
 		s.Devices = []Device{{Name: defaultDevice}}
@@ -146,8 +152,9 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 func distinct(setups []setting.Setup, catalogue setting.Catalogue) (all []setting.Setup, err error) {
 	for _, s := range setups {
 		preset, err := catalogue.Lookup(s.Name, nil)
-		if err != nil {
-			return nil, err
+		if err != nil { // it needs settings
+			all = append(all, s)
+			continue
 		}
 		own, err := settings(s)
 		if err != nil {

@@ -174,11 +174,11 @@ func TestAFailureIsAResult(t *testing.T) {
 	m, err := p.Merge(t.Context(), d)
 	require.NoError(t, err)
 	require.Equal(t, []int{1}, m.Failed)
-	require.Equal(t, "device of 1GiB: broken: no table", m.Results[1].Failed)
+	require.Equal(t, "broken: no table", m.Results[1].Failed)
 	var b strings.Builder
 	require.NoError(t, p.Status(&b, m))
-	require.Regexp(t, `^2 of 2 cells are done, 100.0 % of the predicted time; 1 failed, 0 missing.\n`+
-		`[0-9a-f]{12}: broken on short, sim, minimum: device of 1GiB: broken: no table\n$`, b.String())
+	require.Regexp(t, `^Done: 2 of 2 cells, 100.0 % of the predicted time; 1 failed, 0 missing.\n`+
+		`[0-9a-f]{12}: broken on short, sim, minimum: broken: no table\n$`, b.String())
 }
 
 func TestWorkersThatDisagreeAreReported(t *testing.T) {
@@ -244,7 +244,8 @@ func TestReadStudyRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                  "want a mapping with the keys traces and strategies",
 		"- a":                               "line 1, column 1: want a mapping",
-		"traces: [a]":                       "line 1, column 1: want a mapping with the keys traces and strategies",
+		"traces: [a]":                       "line 1, column 1: the key strategies is missing",
+		"strategies: [bfc]":                 "line 1, column 1: the key traces is missing",
 		"traces: []\nstrategies: [bfc]":     "line 1, column 9: want a list of texts",
 		"traces: a\nstrategies: [bfc]":      "line 1, column 9: want a list of texts",
 		"traces: [a, a]\nstrategies: [bfc]": `line 1, column 13: "a" is given twice`,

@@ -15,8 +15,8 @@ const sharesOfCard = 100
 
 // replays returns the options of all replays.
 func (s *search) replays() compare.Options {
-	return compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true, Cells: s.o.Cells,
-		Probes: true}
+	return compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true,
+		Probes: s.o.Cells}
 }
 
 // trial returns a trial of a setup.

@@ -2,18 +2,23 @@ package workload
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
 )
 
+// parameter matches a parameter in a name.
+var parameter = regexp.MustCompile(`^[a-z]+[0-9]+$`)
+
 // Named returns the workload with a [Workload.Name], such as w1-live10000-seed7, and whether the
 // name begins like one. The error names a wrong parameter.
 func Named(name string) (w Workload, ok bool, err error) {
 	parts := strings.Split(name, "-")
 	s, err := Lookup(parts[0])
-	if err != nil {
+	if err != nil || slices.ContainsFunc(parts[1:], func(part string) bool { return !parameter.MatchString(part) }) {
 		return w, false, nil
 	}
 	p := s.Default
