@@ -93,7 +93,7 @@ func TestStatsOfTwoFiles(t *testing.T) {
 	var few stats.Result
 	data, err := os.ReadFile(b)
 	require.NoError(t, err)
-	rows, _, err := parquet.ReadTable[stats.Row](bytes.NewReader(data), int64(len(data)), b, nil)
+	rows, _, err := parquet.ReadTable[stats.Row](bytes.NewReader(data), int64(len(data)), b, nil, nil)
 	require.NoError(t, err)
 	rows[4].TraceSHA256 = "other"
 	var short bytes.Buffer
@@ -136,6 +136,16 @@ func TestStatsReadsTablesOfSweep(t *testing.T) {
 	require.Zero(t, r.Figures[4].Traces, "times are in another table")
 	out = succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--time", results)
 	require.Contains(t, out, "ns/op: not known on any trace.\n")
+	for _, c := range []struct{ args, want string }{
+		{"stats " + plan, plan + `: metadata vramyard.schema "vramyard-sweep-plan/1": want "vramyard-sweep-results/1" or a table `},
+		{"sweep run --store x " + results, results + `: metadata vramyard.schema "vramyard-sweep-results/1": want "vramyard-sweep-plan/1"`},
+		{"sweep plan -o x.parquet --times " + results + " " + filepath.Join(filepath.Dir(plan), "study.yaml"),
+			`"vramyard-sweep-results/1": want "vramyard-sweep-times/1"`},
+	} {
+		status, _, stderr := command(t, strings.Fields(c.args)...)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, stderr, c.want)
+	}
 }
 
 func TestStatsRefuses(t *testing.T) {

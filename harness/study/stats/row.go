@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -33,7 +34,15 @@ type Row struct {
 // Read reads the rows of a table of results in Parquet, of a size in bytes. The name is for
 // messages.
 func Read(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]Row, error) {
-	rows, _, err := parquet.ReadTable[Row](r, size, name, memory)
+	rows, _, err := parquet.ReadTable[Row](r, size, name, memory, func(metadata map[string]string) error {
+		if metadata[sweep.SchemaKey] == "" {
+			return nil
+		}
+		if err := sweep.HasSchema(sweep.ResultsSchema)(metadata); err != nil {
+			return fmt.Errorf("%w or a table of compare", err)
+		}
+		return nil
+	})
 	return rows, err
 }
 

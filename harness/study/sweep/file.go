@@ -35,11 +35,8 @@ func (p *Plan) Write(w io.Writer) error {
 // ReadPlan reads a plan of a size in bytes. The name is for messages.
 func ReadPlan(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*Plan, error) {
 	p := &Plan{}
-	rows, meta, err := parquet.ReadTable[Row](r, size, name, memory)
+	rows, meta, err := parquet.ReadTable[Row](r, size, name, memory, HasSchema(PlanSchema))
 	if err != nil {
-		return nil, err
-	}
-	if err := checkSchema(meta, name, PlanSchema); err != nil {
 		return nil, err
 	}
 	if p.Seed, err = strconv.ParseUint(meta[keySeed], 10, 64); err != nil {
@@ -54,11 +51,14 @@ func ReadPlan(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*P
 	return p, nil
 }
 
-func checkSchema(meta map[string]string, name, want string) error {
-	if got := meta[SchemaKey]; got != want {
-		return fmt.Errorf("%s: metadata %s %.40q: want %q", name, SchemaKey, got, want)
+// HasSchema returns a check of the metadata of a file for [parquet.ReadTable].
+func HasSchema(want string) func(metadata map[string]string) error {
+	return func(metadata map[string]string) error {
+		if got := metadata[SchemaKey]; got != want {
+			return fmt.Errorf("metadata %s %.40q: want %q", SchemaKey, got, want)
+		}
+		return nil
 	}
-	return nil
 }
 
 // cellName matches the hash of a key: it becomes a part of a path.
@@ -84,10 +84,7 @@ func (r *Row) check() error {
 
 // ReadTimes reads the times of computed cells, for [SpeedsOf].
 func ReadTimes(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]Timed, error) {
-	rows, meta, err := parquet.ReadTable[Timed](r, size, name, memory)
-	if err == nil {
-		err = checkSchema(meta, name, TimesSchema)
-	}
+	rows, _, err := parquet.ReadTable[Timed](r, size, name, memory, HasSchema(TimesSchema))
 	if err != nil {
 		return nil, err
 	}

@@ -26,25 +26,27 @@ import (
 // and, where possible, the row, counted from 0: a missing column, one of another type, null where
 // R must have a value, a value that R cannot hold, and a corrupt file. The rows are charged to
 // memory; a million rows of a comparison take about the default.
-func ReadTable[R any](r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]R, map[string]string, error) {
-	t := &tableReader{r: r, memory: memory}
+//
+// check is called with the metadata before the columns are read, and fails for a table of another
+// form; nil: every table is read.
+func ReadTable[R any](r io.ReaderAt, size int64, name string, memory *budget.Budget,
+	check func(metadata map[string]string) error) ([]R, map[string]string, error) {
+	t := &tableReader{r: r, memory: memory, check: check, metadata: map[string]string{}}
 	rows, err := readTable[R](t, size)
 	if err != nil {
 		return nil, nil, &trace.Error{File: name, Err: err}
 	}
-	metadata := map[string]string{}
-	for _, m := range t.in.Metadata().KeyValueMetadata {
-		metadata[m.Key] = m.Value
-	}
-	return rows, metadata, nil
+	return rows, t.metadata, nil
 }
 
 // tableReader reads the columns of one file.
 type tableReader struct {
-	r      io.ReaderAt
-	in     *parquet.File
-	memory *budget.Budget
-	cells  []cells // readers of the columns of the row type
+	r        io.ReaderAt
+	in       *parquet.File
+	memory   *budget.Budget
+	check    func(metadata map[string]string) error // nil: everything is right
+	metadata map[string]string
+	cells    []cells // readers of the columns of the row type
 }
 
 func readTable[R any](t *tableReader, size int64) (rows []R, err error) {
@@ -54,6 +56,14 @@ func readTable[R any](t *tableReader, size int64) (rows []R, err error) {
 	defer recoverCorrupt(&err)
 	if t.in, err = openFile(t.r, size); err != nil {
 		return nil, err
+	}
+	for _, m := range t.in.Metadata().KeyValueMetadata {
+		t.metadata[m.Key] = m.Value
+	}
+	if t.check != nil {
+		if err := t.check(t.metadata); err != nil {
+			return nil, err
+		}
 	}
 	n := int64(0)
 	for _, g := range t.in.Metadata().RowGroups {

@@ -98,7 +98,7 @@ func table[R any](t testing.TB, rows []R, metadata ...trace.Pair) []byte {
 }
 
 func readTable[R any](data []byte, memory *budget.Budget) ([]R, map[string]string, error) {
-	return parquet.ReadTable[R](bytes.NewReader(data), int64(len(data)), "x.parquet", memory)
+	return parquet.ReadTable[R](bytes.NewReader(data), int64(len(data)), "x.parquet", memory, nil)
 }
 
 func TestTablesAreReadAsWritten(t *testing.T) {
