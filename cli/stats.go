@@ -13,6 +13,8 @@ import (
 
 type statsFlags struct {
 	a, b   string
+	device string // empty: all
+	search string // empty: all
 	o      stats.Options
 	memory device.Size
 	files  outputs
@@ -30,8 +32,8 @@ Runs are paired by the hash of the trace, and by the columns device and search i
 them. For each figure, less is better: the minimum capacity, the reserved peak, the device calls
 and their time. The output has the number of traces on which each side wins, the geometric mean of
 the ratios B / A with a 95 % interval (bootstrap, at least 6 traces), the median, the extremes, and
-the p-value of a sign test. A run that failed loses to one that completed. Failures and runs
-without a partner are listed.`,
+the p-value of a sign test. In the minimum capacity a run that failed loses to one that completed;
+the other figures are compared where both complete. Failures and runs without a partner are listed.`,
 		Example: `  vramyard compare --strategies bfc,tlsf --parquet results.parquet
   vramyard stats --a bfc --b tlsf results.parquet`,
 		Args: cobra.RangeArgs(1, 2),
@@ -39,6 +41,8 @@ without a partner are listed.`,
 	}
 	c.Flags().StringVar(&f.a, "a", "", "strategy of A, as in the table (default: the only or first one)")
 	c.Flags().StringVar(&f.b, "b", "", "strategy of B, as in the table (default: the only or second one, or that of A)")
+	c.Flags().StringVar(&f.device, "device", "", "only the runs on this device, as in the table (default: all)")
+	c.Flags().StringVar(&f.search, "search", "", "only the runs with this search, as in the table (default: all)")
 	c.Flags().Uint64Var(&f.o.Seed, "seed", 0, "seed of the bootstrap")
 	c.Flags().BoolVar(&f.o.Time, "time", false, "also compare the measured time of an operation")
 	addMemory(c, &f.memory)
@@ -59,6 +63,9 @@ func (f *statsFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		tables = append(tables, stats.Table{File: path, Rows: rows})
+	}
+	if err := stats.Select(tables, f.device, f.search); err != nil {
+		return err
 	}
 	a, b, err := stats.Pick(tables, f.a, f.b)
 	if err != nil {

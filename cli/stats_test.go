@@ -62,12 +62,14 @@ device calls: bfc makes fewer device calls than tlsf on 8 of 8 traces: 1/5001 of
 
 	out = succeed(t, "stats", "--a", "bfc", "--b", "slab", "--time", path)
 	require.Contains(t, out, "min capacity: no clear difference. slab needs less memory than bfc on 6 of "+
-		"8 traces, equal on 1: 2.1 % less by the geometric mean "+
-		"(95 % interval 0.92 to 3.2 % less; sign test p = 0.12). Failures: slab on 1.\n")
+		"7 traces that both complete, equal on 1: 2.1 % less by the geometric mean "+
+		"(95 % interval 0.92 to 3.2 % less; sign test p = 0.12). bfc completes 1 more.\n")
+	require.Contains(t, out, "\npeak reserved: slab reserves less memory than bfc on 6 of 7 traces that both complete, "+
+		"equal on 1: 2.1 % less by the geometric mean (95 % interval 0.92 to 3.2 % less; sign test p = 0.031). "+
+		"Left out: slab fails on 1.\n")
 	require.Contains(t, out, "\nB: slab fails on t2, sha256 000000000000\n")
 	require.Contains(t, out, "\nns/op is measured and varies between equal runs")
-	require.Contains(t, out, "ns/op: no clear difference. bfc takes less time for an operation than slab on 1 of 8 "+
-		"traces, equal on 7: equal by the geometric mean (no spread; sign test p = 1). Failures: slab on 1.\n")
+	require.Contains(t, out, "ns/op: equal on all of 7 traces that both complete. Left out: slab fails on 1.\n")
 }
 
 // TestStatsSaysWhatDoesNotFit has a side that is lower on most traces and much higher on one, and
@@ -81,7 +83,17 @@ func TestStatsSaysWhatDoesNotFit(t *testing.T) {
 	require.Contains(t, out, "min capacity: both fail on every trace.\n")
 	require.Contains(t, out, "\nA: slab fails on t7, sha256 000000000000\nB: buddy fails on t7, sha256 000000000000\n")
 	require.Contains(t, succeed(t, "stats", "--a", "slab", "--b", "tlsf", path),
-		"min capacity: tlsf needs less memory than slab on 8 of 8 traces (sign test p = 0.0078). Failures: slab on 8.\n")
+		"min capacity: tlsf completes 8 of 8 traces, slab 0 (sign test p = 0.0078).\n"+
+			"peak reserved: compared on no trace. Left out: slab fails on 8.\n")
+	path = tableOf(t, "r.parquet", []string{"bfc", "tlsf"}, [8]device.Size{100, 100, 100},
+		[8]device.Size{99, 99, 101, 9, 9, 9})
+	out = succeed(t, "stats", path)
+	require.Contains(t, out, "min capacity: no clear difference. tlsf needs less memory than bfc on 2 of 3 "+
+		"traces that both complete: 0.34 % less by the geometric mean (no 95 % interval, which needs 6 traces; "+
+		"sign test p = 0.22). tlsf completes 3 more. Left out: both fail on 2.\n")
+	require.Contains(t, out, "\ndevice calls: too few traces to be sure. bfc makes fewer device calls than "+
+		"tlsf on 3 of 3 traces that both complete: 1/5001 of it by the geometric mean (no 95 % interval, which needs "+
+		"6 traces; sign test p = 0.25). Left out: bfc fails on 3, both fail on 2.\n")
 }
 
 func TestStatsOfTwoFiles(t *testing.T) {
@@ -127,16 +139,20 @@ func TestStatsReadsTablesOfSweep(t *testing.T) {
 		require.Equal(t, exitDone, status, stderr)
 	}
 	var r stats.Result
-	out := succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--time", "--json", "-", results)
+	out := succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--json", "-", results)
 	require.NoError(t, json.Unmarshal([]byte(out), &r))
 	require.Equal(t, 2, r.Traces)
 	require.Len(t, r.Figures[0].Pairs, 8)
 	require.Equal(t, 2, r.Figures[0].Traces, "by the search for the minimum")
 	require.Equal(t, 2, r.Figures[1].Traces)
-	require.Zero(t, r.Figures[4].Traces, "times are in another table")
-	out = succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--time", results)
-	require.Contains(t, out, "ns/op: not known on any trace.\n")
+	require.Equal(t, 6, r.Figures[1].WholeB, "all but the minimum on sim")
+	out = succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--search", "minimum", results)
+	require.Contains(t, out, " Left out: bfc holds its whole device on 2, "+
+		"tlsf holds its whole device on 2 of 4 pairs of runs.\n")
+	out = succeed(t, "stats", "--a", "bfc", "--b", "tlsf", "--search", "minimum", "--device", "sim:l4-24g", results)
+	require.Contains(t, out, "\npeak reserved: compared on no trace. Left out: bfc holds its whole device on 2, ")
 	for _, c := range []struct{ args, want string }{
+		{"stats --time --a bfc --b tlsf " + results, "--time: " + results + " has no column ns_per_op: want a"},
 		{"stats " + plan, plan + `: metadata vramyard.schema "vramyard-sweep-plan/1": want "vramyard-sweep-results/1" or a table `},
 		{"sweep run --store x " + results, results + `: metadata vramyard.schema "vramyard-sweep-results/1": want "vramyard-sweep-plan/1"`},
 		{"sweep plan -o x.parquet --times " + results + " " + filepath.Join(filepath.Dir(plan), "study.yaml"),
@@ -162,6 +178,8 @@ func TestStatsRefuses(t *testing.T) {
 		{[]string{path}, "r.parquet has 3 strategies: choose one with --a: bfc, tlsf, slab"},
 		{[]string{path, "--a", "bfc", "--b", "tslf"}, `has no strategy "tslf": did you mean "tlsf"?`},
 		{[]string{path, "--a", "bfc", "--b", "bfc"}, "A and B are both the runs of bfc"},
+		{[]string{path, "--device", "sim"}, `--device "sim": ` + path + " has no column device: want a table of sweep merge"},
+		{[]string{path, "--search", "quick"}, "has no column search"},
 		{[]string{path, "--seed", "-1"}, `invalid argument "-1" for "--seed"`},
 		{[]string{path, "--a", "bfc", "--b", "tlsf", "--csv", path}, "is a file to read"},
 		{[]string{path, "--memory", "1"}, "--memory"},

@@ -51,8 +51,8 @@ func Stats(w io.Writer, r *stats.Result) error {
 		units.Printable(r.B.File), s.Terminal(w))
 	for i := range r.Figures {
 		f := &r.Figures[i]
-		if n := r.Traces - f.Traces; n > 0 {
-			out.printf("%s is not known on %s\n", statsWords[f.Figure].label, units.Several(n, "trace"))
+		if f.Unknown > 0 {
+			out.printf("%s is not known on %s\n", statsWords[f.Figure].label, units.Several(f.Unknown, "trace"))
 		}
 		if f.Measured {
 			out.printf("%s is measured and varies between equal runs; \"vramyard bench\" measures in several rounds\n",
@@ -81,22 +81,30 @@ func statsNames(r *stats.Result) (a, b string) {
 func statsSentence(style Style, r *stats.Result, f *stats.Figure) string {
 	words := statsWords[f.Figure]
 	lower, other := statsNames(r)
-	wins, mean, low, high := f.More, f.Mean, f.Low, f.High
+	wins, completes, mean, low, high := f.More, f.CompletesA, f.Mean, f.Low, f.High
 	if f.Less > f.More || f.Less == f.More && f.Mean != nil && *f.Mean < 1 {
-		wins, lower, other = f.Less, other, lower
+		wins, completes, lower, other = f.Less, f.CompletesB, other, lower
 	} else {
 		mean, low, high = inverse(mean), inverse(high), inverse(low)
 	}
 	s := words.label + ": "
+	left := statsLeft(r, f)
 	switch {
-	case f.Traces == 0:
+	case f.Unknown == r.Traces:
 		return s + "not known on any trace."
-	case f.Failed == f.Traces:
+	case f.Failed == len(f.Pairs):
 		return s + "both fail on every trace."
+	case f.Traces == 0:
+		return s + "compared on no trace." + left
+	}
+	both := f.Traces - f.CompletesA - f.CompletesB
+	traces := units.Several(both, "trace")
+	if f.FailedA+f.FailedB+f.Failed > 0 {
+		traces += " that both complete"
 	}
 	switch f.Verdict {
 	case stats.Equal:
-		return s + fmt.Sprintf("equal on all of %s.", units.Several(f.Traces, "trace")) + statsFailed(r, f)
+		return s + fmt.Sprintf("equal on all of %s.", traces) + left
 	case stats.Unclear:
 		s += "no clear difference. "
 	case stats.TooFew:
@@ -104,13 +112,17 @@ func statsSentence(style Style, r *stats.Result, f *stats.Figure) string {
 	default:
 		lower = style.Paint(Good, lower)
 	}
-	s += fmt.Sprintf("%s %s %s on %d of %s", lower, words.lower, other, wins, units.Several(f.Traces, "trace"))
+	test := fmt.Sprintf("sign test p = %.2g", f.SignTest)
+	if both == 0 {
+		return s + fmt.Sprintf("%s completes %d of %s, %s %d (%s).", lower, completes, units.Several(f.Traces, "trace"),
+			other, f.Traces-completes, test) + left
+	}
+	s += fmt.Sprintf("%s %s %s on %d of %s", lower, words.lower, other, wins-completes, traces)
 	if f.Equal > 0 {
 		s += fmt.Sprintf(", equal on %d", f.Equal)
 	}
-	test := fmt.Sprintf("sign test p = %.2g", f.SignTest)
 	if mean == nil {
-		return s + " (" + test + ")." + statsFailed(r, f)
+		return s + " (" + test + ")." + left
 	}
 	if *mean > 1 {
 		s += ", but "
@@ -126,7 +138,7 @@ func statsSentence(style Style, r *stats.Result, f *stats.Figure) string {
 	default:
 		s += "95 % interval " + rangeText(*low, *high)
 	}
-	return s + "; " + test + ")." + statsFailed(r, f)
+	return s + "; " + test + ")." + left
 }
 
 func inverse(x *float64) *float64 {
@@ -136,22 +148,37 @@ func inverse(x *float64) *float64 {
 	return new(1 / *x)
 }
 
-// statsFailed returns a sentence with the failures in a figure, or "".
-func statsFailed(r *stats.Result, f *stats.Figure) string {
+// statsLeft returns sentences with the traces that only one side completes, if they count, and with
+// the pairs of runs that are left out.
+func statsLeft(r *stats.Result, f *stats.Figure) (text string) {
 	a, b := statsNames(r)
 	var all []string
-	for _, side := range []struct {
-		name   string
-		failed int
-	}{{a, f.FailedA}, {b, f.FailedB}, {"both", f.Failed}} {
-		if side.failed > 0 {
-			all = append(all, fmt.Sprintf("%s on %d", side.name, side.failed))
+	list := func(format, name string, n int) {
+		if n > 0 {
+			all = append(all, fmt.Sprintf(format, name, n))
 		}
 	}
-	if len(all) == 0 {
-		return ""
+	switch completes := f.CompletesA + f.CompletesB; {
+	case completes == 0:
+		list("%s fails on %d", a, f.FailedA)
+		list("%s fails on %d", b, f.FailedB)
+	case completes < f.Traces:
+		list("%s completes %d more", a, f.CompletesA)
+		list("%s completes %d more", b, f.CompletesB)
+		text = " " + strings.Join(all, ", ") + "."
+		all = nil
 	}
-	return " Failures: " + strings.Join(all, ", ") + "."
+	list("%s fail on %d", "both", f.Failed)
+	list("%s holds its whole device on %d", a, f.WholeA)
+	list("%s holds its whole device on %d", b, f.WholeB)
+	if len(all) == 0 {
+		return text
+	}
+	text += " Left out: " + strings.Join(all, ", ")
+	if len(f.Pairs) > r.Traces {
+		text += fmt.Sprintf(" of %d pairs of runs", len(f.Pairs))
+	}
+	return text + "."
 }
 
 // ratioText describes a ratio as a difference in percent or, beyond a factor of 2, as a multiple.

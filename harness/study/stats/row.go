@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/budget"
@@ -21,6 +22,7 @@ type Row struct {
 
 	MinCapacity  *device.Size `json:"min_capacity_bytes"`  // nil: none was found, or it was not searched
 	Probes       int          `json:"probe_count"`         // capacities that the search tried
+	Capacity     device.Size  `json:"device_bytes"`        // of the device of the other figures; 0: not known
 	PeakReserved device.Size  `json:"peak_reserved_bytes"` // most bytes held from the device
 	Starts       bool         `json:"starts"`              // whether the initial reservation fits the device
 	OOMs         uint64       `json:"oom_count"`           // requests that found no memory
@@ -48,6 +50,21 @@ func Read(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]Row,
 
 // broken reports whether the run has no figures.
 func (r *Row) broken() bool { return r.Failed != nil && *r.Failed != "" }
+
+// incomplete reports whether the run failed on the device of its figures.
+func (r *Row) incomplete() bool { return !r.Starts || r.OOMs > 0 || r.Refused > 0 || r.broken() }
+
+// unfit reports whether the run completes on no device.
+func (r *Row) unfit() bool {
+	return r.MinCapacity == nil && (r.Refused > 0 || r.Probes > 0 || r.broken())
+}
+
+// wholeDevice reports whether the run held its whole device, up to a page, and the device is not
+// the smallest on which it completes: then its reserved peak is a figure of the device.
+func (r *Row) wholeDevice() bool {
+	minimum := r.MinCapacity != nil && *r.MinCapacity == r.Capacity
+	return r.Capacity > 0 && !minimum && r.PeakReserved > r.Capacity-min(compare.Grid, r.Capacity)
+}
 
 // Side is one of the two sides of a comparison.
 type Side struct {
@@ -85,6 +102,46 @@ func Pick(tables []Table, a, b string) (sideA, sideB Side, err error) {
 type Table struct {
 	File string // its name
 	Rows []Row  // its runs
+}
+
+// Select keeps the rows of a device and of a search in the tables; empty: of all. Rows that do not
+// name one are kept.
+func Select(tables []Table, device, search string) error {
+	if err := keep(tables, "device", device, func(r *Run) *string { return r.Device }); err != nil {
+		return err
+	}
+	return keep(tables, "search", search, func(r *Run) *string { return r.Search })
+}
+
+// keep keeps the rows with a value, which the flag names, in a column.
+func keep(tables []Table, flag, value string, of func(r *Run) *string) error {
+	if value == "" {
+		return nil
+	}
+	named := false
+	for i := range tables {
+		t := &tables[i]
+		known := t.values(of)
+		if len(known) > 0 && !slices.Contains(known, value) {
+			return fmt.Errorf("--%s: %s has no %s %q: %s", flag, t.File, flag, value, nearest.Want(value, known))
+		}
+		named = named || len(known) > 0
+		t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return of(&r.Run) != nil && *of(&r.Run) != value })
+	}
+	if !named {
+		return fmt.Errorf("--%s %q: %s has no column %s: want a table of sweep merge", flag, value, tables[0].File, flag)
+	}
+	return nil
+}
+
+// values returns the values of a column in the order of their first rows.
+func (t *Table) values(of func(r *Run) *string) (all []string) {
+	for i := range t.Rows {
+		if v := of(&t.Rows[i].Run); v != nil && !slices.Contains(all, *v) {
+			all = append(all, *v)
+		}
+	}
+	return all
 }
 
 // strategies returns the names of the strategies in the order of their first runs.

@@ -35,21 +35,29 @@ type Result struct {
 	OnlyB      []Run            `json:"unmatched_b"` // runs of B without a partner
 }
 
-// Figure compares one figure over all traces. For every figure less is better. If a trace has
-// several pairs of runs, on several devices or by several searches, its ratio is their geometric
-// mean, and the side with more failures is the higher one.
+// Figure compares one figure over all traces. For every figure less is better. A pair of runs is
+// left out if one of them failed or held its whole device; only in the minimum capacity, the side
+// that fails alone is the higher one. If a trace has several pairs, on several devices or by
+// several searches, its ratio is their geometric mean; if one side fails alone more often, that
+// side is the higher one, and there is no ratio.
 type Figure struct {
-	Figure   string  `json:"figure"`            // name of the column
-	Measured bool    `json:"measured"`          // varies between equal runs
-	Verdict  Verdict `json:"verdict"`           // which side is lower
-	Traces   int     `json:"trace_count"`       // traces that are compared
-	Less     int     `json:"b_less_count"`      // traces on which B is lower
-	Equal    int     `json:"equal_count"`       // traces on which both are equal, or fail
-	More     int     `json:"b_more_count"`      // traces on which B is higher
-	FailedA  int     `json:"a_failed_count"`    // traces on which B is lower because A fails more often
-	FailedB  int     `json:"b_failed_count"`    // traces on which B is higher because B fails more often
-	Failed   int     `json:"both_failed_count"` // traces on which both fail
-	Ratios   int     `json:"ratio_count"`       // traces with a ratio, which the next figures summarize
+	Figure   string  `json:"figure"`       // name of the column
+	Measured bool    `json:"measured"`     // varies between equal runs
+	Verdict  Verdict `json:"verdict"`      // which side is lower
+	Traces   int     `json:"trace_count"`  // traces that are compared
+	Less     int     `json:"b_less_count"` // traces on which B is lower
+	Equal    int     `json:"equal_count"`  // traces on which both are equal
+	More     int     `json:"b_more_count"` // traces on which B is higher
+
+	CompletesA int `json:"a_completes_count"`    // traces on which B is higher because it fails more often
+	CompletesB int `json:"b_completes_count"`    // traces on which B is lower because A fails more often
+	FailedA    int `json:"a_failed_count"`       // pairs of which only A failed
+	FailedB    int `json:"b_failed_count"`       // pairs of which only B failed
+	Failed     int `json:"both_failed_count"`    // pairs of which both failed
+	WholeA     int `json:"a_whole_device_count"` // pairs left out because A held its whole device
+	WholeB     int `json:"b_whole_device_count"` // pairs left out because B held its whole device
+	Unknown    int `json:"unknown_count"`        // traces on which a side lacks the figure
+	Ratios     int `json:"ratio_count"`          // traces with a ratio, which the next figures summarize
 
 	Mean   *float64 `json:"geometric_mean_ratio"` // of B / A; null: no trace has a ratio
 	Low    *float64 `json:"interval_low"`         // of the mean; null: too few traces
@@ -95,51 +103,61 @@ func (r *Run) identity() string { return cmp.Or(r.TraceSHA256, "name "+r.Trace) 
 // Pair is a figure in two runs.
 type Pair struct {
 	Run              // of A
-	A       *float64 `json:"a"`        // null: A failed or lacks the figure
-	B       *float64 `json:"b"`        // null: B failed or lacks the figure
-	FailedA bool     `json:"a_failed"` // whether A failed
-	FailedB bool     `json:"b_failed"` // whether B failed
+	A       *float64 `json:"a"`              // null: A failed, lacks the figure, or held its whole device
+	B       *float64 `json:"b"`              // null: B failed, lacks the figure, or held its whole device
+	FailedA bool     `json:"a_failed"`       // whether A failed
+	FailedB bool     `json:"b_failed"`       // whether B failed
+	WholeA  bool     `json:"a_whole_device"` // whether the figure of A is that of its device
+	WholeB  bool     `json:"b_whole_device"` // whether the figure of B is that of its device
 }
 
-// Compared reports whether both runs have the figure or failed.
-func (p *Pair) Compared() bool { return (p.A != nil || p.FailedA) && (p.B != nil || p.FailedB) }
-
-// figure reads one figure from a run: nil and true if the run failed, nil and false if it lacks the
-// figure.
+// figure reads one figure from a run.
 type figure struct {
-	name string
-	of   func(r *Row) (value *float64, failed bool)
+	name   string
+	failed func(r *Row) bool
+	of     func(r *Row) *float64 // nil: the run lacks the figure
+	loses  bool                  // the side that fails alone is the higher one
+	whole  bool                  // of the device if the run held all of it
+}
+
+// read returns the figure of a run, nil if it failed, lacks the figure, or held its whole device.
+func (f *figure) read(r *Row) (value *float64, failed, whole bool) {
+	if f.failed(r) {
+		return nil, true, false
+	}
+	if f.whole && r.wholeDevice() {
+		return nil, false, true
+	}
+	return f.of(r), false, false
 }
 
 // figures are the compared figures. A run that did not complete has figures of a part of the trace
 // only, but its minimum capacity counts.
 var figures = []figure{
-	{"min_capacity_bytes", func(r *Row) (*float64, bool) {
+	{name: "min_capacity_bytes", failed: (*Row).unfit, loses: true, of: func(r *Row) *float64 {
 		if r.MinCapacity == nil {
-			return nil, r.Refused > 0 || r.Probes > 0 || r.broken()
+			return nil
 		}
-		return new(float64(*r.MinCapacity)), false
+		return new(float64(*r.MinCapacity))
 	}},
-	{"peak_reserved_bytes", completed(func(r *Row) *float64 { return new(float64(r.PeakReserved)) })},
-	{"device_calls", completed(func(r *Row) *float64 { return new(float64(r.DeviceCalls)) })},
-	{"device_time_ns", completed(func(r *Row) *float64 { return new(float64(r.DeviceTime)) })},
-	{"ns_per_op", completed(func(r *Row) *float64 { return r.NsPerOp })},
+	{name: "peak_reserved_bytes", failed: (*Row).incomplete, whole: true,
+		of: func(r *Row) *float64 { return new(float64(r.PeakReserved)) }},
+	{name: "device_calls", failed: (*Row).incomplete, of: func(r *Row) *float64 { return new(float64(r.DeviceCalls)) }},
+	{name: "device_time_ns", failed: (*Row).incomplete, of: func(r *Row) *float64 { return new(float64(r.DeviceTime)) }},
+	{name: "ns_per_op", failed: (*Row).incomplete, of: func(r *Row) *float64 { return r.NsPerOp }},
 }
 
-func completed(of func(r *Row) *float64) func(r *Row) (*float64, bool) {
-	return func(r *Row) (*float64, bool) {
-		if !r.Starts || r.OOMs > 0 || r.Refused > 0 || r.broken() {
-			return nil, true
-		}
-		return of(r), false
-	}
-}
-
-// Compare compares B with A. It fails if a side has two runs of one trace, device and search, or if
-// no trace is in both.
+// Compare compares B with A. It fails if a side has two runs of one trace, device and search, if no
+// trace is in both, and if times are to be compared that a side does not have.
 func Compare(a, b Side, o Options) (*Result, error) {
 	r := &Result{Schema: Schema, Provenance: provenance.Read(), A: a, B: b, Confidence: confidence, Resamples: resamples,
 		Seed: o.Seed, OnlyA: []Run{}, OnlyB: []Run{}}
+	for _, s := range []*Side{&a, &b} {
+		if o.Time && !slices.ContainsFunc(s.rows, func(r Row) bool { return r.NsPerOp != nil }) {
+			return nil, fmt.Errorf("--time: %s has no column ns_per_op: want a table of compare; \"sweep merge --times\" "+
+				"writes times to a table of their own", s.File)
+		}
+	}
 	traces, err := r.match()
 	if err != nil {
 		return nil, err
@@ -216,13 +234,33 @@ func (s *Side) byKey(keyOf func(*Row) key) (map[key]*Row, error) {
 		r := &s.rows[i]
 		k := keyOf(r)
 		if all[k] != nil {
-			return nil, fmt.Errorf("%s: two runs of %s on %s, sha256 %.12s: want one for each trace, device and search", s.File,
-				s.Strategy, r.Trace, r.TraceSHA256)
+			return nil, s.twice(all[k], r)
 		}
 		all[k] = r
 	}
 	return all, nil
 }
+
+// twice returns the error for two runs that a run of the other side could be compared with.
+func (s *Side) twice(first, second *Row) error {
+	on := first.Trace
+	if second.Trace != first.Trace {
+		on += " and " + second.Trace + ", which are the same trace"
+	}
+	if first.TraceSHA256 != "" {
+		on += fmt.Sprintf(", sha256 %.12s", first.TraceSHA256)
+	}
+	want := "one for each trace, device and search"
+	switch {
+	case different(first.Device, second.Device):
+		want = fmt.Sprintf("one: choose a device with --device, such as %q or %q", *first.Device, *second.Device)
+	case different(first.Search, second.Search):
+		want = fmt.Sprintf("one: choose a search with --search, such as %q or %q", *first.Search, *second.Search)
+	}
+	return fmt.Errorf("%s: two runs of %s on %s: want %s", s.File, s.Strategy, on, want)
+}
+
+func different(a, b *string) bool { return a != nil && b != nil && *a != *b }
 
 // compare sets the figure over all traces.
 func (c *Figure) compare(traces [][][2]*Row, f figure, seed uint64) {
@@ -231,13 +269,16 @@ func (c *Figure) compare(traces [][][2]*Row, f figure, seed uint64) {
 		var t balance
 		for _, r := range runs {
 			p := Pair{Run: r[0].Run}
-			p.A, p.FailedA = f.of(r[0])
-			p.B, p.FailedB = f.of(r[1])
+			p.A, p.FailedA, p.WholeA = f.read(r[0])
+			p.B, p.FailedB, p.WholeB = f.read(r[1])
 			c.Pairs = append(c.Pairs, p)
-			t.add(&p)
+			c.add(&p, &t)
+		}
+		if !f.loses {
+			t.failed = 0
 		}
 		c.count(&t)
-		if len(t.logs) > 0 {
+		if t.failed == 0 && len(t.logs) > 0 {
 			log := int64(math.Round(mean(t.logs)))
 			ofTrace[runs[0][0].identity()] = log
 			c.extreme(runs[0][0].Trace, ratioOf(float64(log)))
@@ -262,36 +303,55 @@ func (c *Figure) compare(traces [][][2]*Row, f figure, seed uint64) {
 
 // balance is a figure on one trace.
 type balance struct {
-	pairs, failedA, failedB int     // compared; failures of one side only
-	sign                    int     // of the ratios 0 and infinity, which have no logarithm
-	logs                    []int64 // of the other ratios
+	compared, left int     // pairs with both values, and those left out
+	failed         int     // failures of B alone, less those of A alone
+	sign           int     // of the ratios 0 and infinity, which have no logarithm
+	logs           []int64 // of the other ratios
 }
 
-func (t *balance) add(p *Pair) {
-	if !p.Compared() {
-		return
-	}
-	t.pairs++
+// add adds a pair to a trace, or counts why it is left out.
+func (c *Figure) add(p *Pair, t *balance) {
+	hasA, hasB := p.A != nil || p.FailedA || p.WholeA, p.B != nil || p.FailedB || p.WholeB
 	switch {
+	case !hasA || !hasB:
+		return
+	case p.A != nil && p.B != nil:
+		t.compared++
+		if *p.A > 0 && *p.B > 0 {
+			t.logs = append(t.logs, logOf(*p.B / *p.A))
+		} else {
+			t.sign += cmp.Compare(*p.B, *p.A)
+		}
+		return
 	case p.FailedA && p.FailedB:
+		c.Failed++
 	case p.FailedA:
-		t.failedA++
+		c.FailedA++
+		t.failed--
 	case p.FailedB:
-		t.failedB++
-	case *p.A > 0 && *p.B > 0:
-		t.logs = append(t.logs, logOf(*p.B / *p.A))
+		c.FailedB++
+		t.failed++
 	default:
-		t.sign += cmp.Compare(*p.B, *p.A)
+		if p.WholeA {
+			c.WholeA++
+		}
+		if p.WholeB {
+			c.WholeB++
+		}
 	}
+	t.left++
 }
 
 // count counts a trace.
 func (c *Figure) count(t *balance) {
-	if t.pairs == 0 {
+	if t.compared == 0 && t.failed == 0 {
+		if t.left == 0 {
+			c.Unknown++
+		}
 		return
 	}
 	c.Traces++
-	switch b := cmp.Or(t.failedB-t.failedA, t.sign, cmp.Compare(sum(t.logs), 0)); {
+	switch b := cmp.Or(t.failed, t.sign, cmp.Compare(sum(t.logs), 0)); {
 	case b < 0:
 		c.Less++
 	case b > 0:
@@ -300,12 +360,10 @@ func (c *Figure) count(t *balance) {
 		c.Equal++
 	}
 	switch {
-	case t.failedA > t.failedB:
-		c.FailedA++
-	case t.failedB > t.failedA:
-		c.FailedB++
-	case len(t.logs) == 0 && t.sign == 0:
-		c.Failed++
+	case t.failed < 0:
+		c.CompletesB++
+	case t.failed > 0:
+		c.CompletesA++
 	}
 }
 
@@ -319,7 +377,7 @@ func (c *Figure) extreme(trace string, ratio float64) {
 }
 
 // verdict decides by the interval of the mean, or by the sign test if failures leave too few
-// ratios. A side that fails on more traces than the other is not the lower one.
+// ratios. A side that completes fewer traces than the other is not the lower one.
 func (c *Figure) verdict() Verdict {
 	var b, a bool
 	switch {
@@ -335,9 +393,9 @@ func (c *Figure) verdict() Verdict {
 		return TooFew
 	}
 	switch {
-	case b && c.FailedB <= c.FailedA:
+	case b && c.CompletesA <= c.CompletesB:
 		return BLower
-	case a && c.FailedA <= c.FailedB:
+	case a && c.CompletesB <= c.CompletesA:
 		return ALower
 	}
 	return Unclear

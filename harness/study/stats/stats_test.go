@@ -91,6 +91,10 @@ func TestSidesCanBeSwapped(t *testing.T) {
 				case 2:
 					r.DeviceTime = 0
 				case 3:
+					r.Capacity = r.PeakReserved
+				case 4 + side:
+					r.MinCapacity, r.Capacity = nil, r.PeakReserved
+				case 6:
 					continue
 				}
 				tables[side].Rows = append(tables[side].Rows, r)
@@ -116,8 +120,16 @@ func TestSidesCanBeSwapped(t *testing.T) {
 		require.Equal(t, len(tables[0].Rows), r.Traces+len(r.OnlyA))
 		for i, f := range r.Figures {
 			g := s.Figures[i]
-			require.Equal(t, []int{f.Traces, f.Less, f.Equal, f.More, f.FailedA, f.FailedB, f.Failed, f.Ratios},
-				[]int{g.Traces, g.More, g.Equal, g.Less, g.FailedB, g.FailedA, g.Failed, g.Ratios})
+			require.Equal(t, []int{f.Traces, f.Less, f.Equal, f.More, f.FailedA, f.FailedB, f.Failed, f.Ratios, f.CompletesA,
+				f.CompletesB, f.WholeA, f.WholeB, f.Unknown}, []int{g.Traces, g.More, g.Equal, g.Less, g.FailedB, g.FailedA,
+				g.Failed, g.Ratios, g.CompletesB, g.CompletesA, g.WholeB, g.WholeA, g.Unknown})
+			left := f.FailedA + f.FailedB + f.Failed + f.WholeA + f.WholeB - f.CompletesA - f.CompletesB
+			for _, p := range f.Pairs {
+				if p.WholeA && p.WholeB {
+					left--
+				}
+			}
+			require.Equal(t, r.Traces, f.Traces+left+f.Unknown, "no trace counts twice")
 			require.Equal(t, f.Traces, f.Less+f.Equal+f.More)
 			require.Equal(t, f.SignTest, g.SignTest)
 			require.Equal(t, swapped[f.Verdict], g.Verdict)
@@ -135,8 +147,8 @@ func TestSidesCanBeSwapped(t *testing.T) {
 	}
 }
 
-// TestFailuresAreLosses has a side that fails: it loses those traces, and is never the lower one
-// although its other figures are.
+// TestFailuresAreLosses has a side that fails: in the minimum capacity it loses those traces, and
+// is never the lower one. The other figures are compared where both complete.
 func TestFailuresAreLosses(t *testing.T) {
 	var rows []stats.Row
 	for i := range 10 {
@@ -145,12 +157,15 @@ func TestFailuresAreLosses(t *testing.T) {
 	require.Equal(t, stats.BLower, compared(t, rows...).Figures[0].Verdict)
 	r := compared(t, append(rows, row(10, "a", 1000), failed(10, "b"), failed(11, "a"), failed(11, "b"))...)
 	for _, f := range r.Figures {
-		require.Equal(t, []int{12, 1, 1, 10}, []int{f.Traces, f.FailedB, f.Failed, f.Ratios}, f.Figure)
+		require.Equal(t, []int{0, 1, 1, 10}, []int{f.FailedA, f.FailedB, f.Failed, f.Ratios}, f.Figure)
 	}
+	reserved := r.Figures[1]
+	require.Equal(t, []int{10, 10, 0, 0}, []int{reserved.Traces, reserved.Less, reserved.Equal, reserved.More})
+	require.Equal(t, stats.BLower, reserved.Verdict)
 	broken := stats.Row{Run: row(10, "b", 1).Run, Strategy: "b", Failed: new("exhausted")}
 	require.Equal(t, 1, compared(t, append(rows, row(10, "a", 1000), broken)...).Figures[0].FailedB)
 	f := r.Figures[0]
-	require.Equal(t, []int{10, 1, 1}, []int{f.Less, f.Equal, f.More})
+	require.Equal(t, []int{11, 10, 0, 1, 1}, []int{f.Traces, f.Less, f.Equal, f.More, f.CompletesA})
 	require.Equal(t, stats.Unclear, f.Verdict)
 	require.True(t, f.Pairs[10].FailedB)
 
@@ -162,7 +177,47 @@ func TestFailuresAreLosses(t *testing.T) {
 		if i == 5 {
 			want = stats.BLower
 		}
-		require.Equal(t, want, compared(t, rows...).Figures[0].Verdict)
+		r := compared(t, rows...)
+		require.Equal(t, want, r.Figures[0].Verdict)
+		require.Equal(t, i+1, r.Figures[0].CompletesB)
+		require.Equal(t, []int{0, 0}, []int{r.Figures[2].Traces, r.Figures[2].Less}, "a failure wins no device calls")
+	}
+}
+
+// TestFailuresCountByPair has one trace on two devices: on the first both fail, on the second A.
+func TestFailuresCountByPair(t *testing.T) {
+	var rows []stats.Row
+	for _, r := range []stats.Row{failed(0, "a"), failed(0, "b"), failed(0, "a"), row(0, "b", 100)} {
+		r.Device, r.Search = new(fmt.Sprint("card ", len(rows)/2)), new("full")
+		rows = append(rows, r)
+	}
+	for i, f := range compared(t, rows...).Figures {
+		require.Equal(t, []int{1, 1, 0, 0}, []int{f.Failed, f.FailedA, f.FailedB, f.Equal}, f.Figure)
+		require.Equal(t, i == 0, f.Traces == 1, f.Figure)
+	}
+}
+
+// TestAWholeDeviceIsNoPeak has a strategy that reserves its whole device, up to a page: it counts
+// only on the smallest device on which it completes.
+func TestAWholeDeviceIsNoPeak(t *testing.T) {
+	const card = 80 * device.GiB
+	a, b := row(0, "a", 10*device.GiB), row(0, "b", 9*device.GiB)
+	a.Capacity, b.Capacity = card, card
+	for _, c := range []struct {
+		reserved, capacity device.Size
+		minimum            *device.Size
+		whole              int
+	}{
+		{card, card, b.MinCapacity, 1}, {card, card, nil, 1}, {card, card + 100, b.MinCapacity, 1},
+		{card - 2*device.MiB, card, b.MinCapacity, 0}, {card, card, new(card), 0}, {card, 0, b.MinCapacity, 0},
+		{100, 200, nil, 1},
+	} {
+		b.PeakReserved, b.Capacity, b.MinCapacity = c.reserved, c.capacity, c.minimum
+		r := compared(t, a, b)
+		f := r.Figures[1]
+		require.Equal(t, []int{0, c.whole, 1 - c.whole, 0}, []int{f.WholeA, f.WholeB, f.Traces, f.Unknown}, "%+v", c)
+		require.Equal(t, c.whole == 1, f.Pairs[0].WholeB)
+		require.Equal(t, 1, r.Figures[2].Traces, "its calls count")
 	}
 }
 
@@ -193,7 +248,78 @@ func TestDevicesOfOneTraceCountOnce(t *testing.T) {
 	a, b, err := stats.Pick([]stats.Table{{File: "x", Rows: rows}, {File: "y", Rows: []stats.Row{other}}}, "a", "b")
 	require.NoError(t, err)
 	_, err = stats.Compare(a, b, stats.Options{})
-	require.EqualError(t, err, "x: two runs of a on t0, sha256 000000000000: want one for each trace, device and search")
+	require.EqualError(t, err, `x: two runs of a on t0, sha256 000000000000: want one: choose a device with --device, `+
+		`such as "card0" or "card1"`)
+}
+
+func TestRowsAreSelected(t *testing.T) {
+	tables := func() []stats.Table {
+		x, y := stats.Table{File: "x"}, stats.Table{File: "y", Rows: []stats.Row{row(0, "a", 1)}}
+		for i := range 4 {
+			r := row(0, "b", device.Size(1+i))
+			r.Device, r.Search = new(fmt.Sprint("card", i/2)), new([]string{"full", "quick"}[i%2])
+			x.Rows = append(x.Rows, r)
+		}
+		return []stats.Table{x, y}
+	}
+	for _, c := range []struct{ device, search, want string }{
+		{"", "", `x: two runs of b on t0, sha256 000000000000: want one: choose a search with --search, such as "full" or "quick"`},
+		{"", "full", `x: two runs of b on t0, sha256 000000000000: want one: choose a device with --device, such as ` +
+			`"card0" or "card1"`},
+		{"card1", "quick", ""},
+		{"card2", "", `--device: x has no device "card2": did you mean "card0"? want one of card0, card1`},
+		{"card0", "none", `--search: x has no search "none": want one of full, quick`},
+	} {
+		all := tables()
+		err := stats.Select(all, c.device, c.search)
+		if err == nil {
+			a, b, errPick := stats.Pick(all, "b", "a")
+			require.NoError(t, errPick)
+			var r *stats.Result
+			if r, err = stats.Compare(a, b, stats.Options{}); err == nil {
+				require.Equal(t, 4.0, *r.Figures[0].Pairs[0].A, "card1, quick")
+			}
+		}
+		if c.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, c.want)
+	}
+	require.EqualError(t, stats.Select(tables()[1:], "card0", ""),
+		`--device "card0": y has no column device: want a table of sweep merge`)
+}
+
+// TestEqualTracesAreRefused has two traces of equal content, and one trace twice without a hash.
+func TestEqualTracesAreRefused(t *testing.T) {
+	refused := func(first, second stats.Row) string {
+		a, b, err := stats.Pick([]stats.Table{{File: "x", Rows: []stats.Row{first, second, row(0, "b", 1)}}}, "a", "b")
+		require.NoError(t, err)
+		_, err = stats.Compare(a, b, stats.Options{})
+		require.Error(t, err)
+		return err.Error()
+	}
+	copied := row(0, "a", 1)
+	copied.Trace = "copy"
+	require.Equal(t, "x: two runs of a on t0 and copy, which are the same trace, sha256 000000000000: want one for each "+
+		"trace, device and search", refused(row(0, "a", 1), copied))
+	generated := row(0, "a", 1)
+	generated.TraceSHA256 = ""
+	require.Equal(t, "x: two runs of a on t0: want one for each trace, device and search", refused(generated, generated))
+}
+
+// TestTimesMustBeKnown asks for times that one table does not have.
+func TestTimesMustBeKnown(t *testing.T) {
+	untimed := row(0, "b", 1)
+	untimed.NsPerOp = nil
+	a, b, err := stats.Pick([]stats.Table{{File: "x", Rows: []stats.Row{row(0, "a", 1)}}, {File: "y",
+		Rows: []stats.Row{untimed}}}, "", "")
+	require.NoError(t, err)
+	_, err = stats.Compare(a, b, stats.Options{Time: true})
+	require.EqualError(t, err, "--time: y has no column ns_per_op: want a table of compare; "+
+		"\"sweep merge --times\" writes times to a table of their own")
+	_, err = stats.Compare(a, b, stats.Options{})
+	require.NoError(t, err)
 }
 
 func TestSidesAreChosen(t *testing.T) {
