@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
@@ -102,10 +101,7 @@ bug is missed or not looked for.`,
 func soundNames(catalogue setting.Catalogue) []string {
 	return slices.DeleteFunc(catalogue.Names(), func(name string) bool {
 		s, err := catalogue.Lookup(name, nil)
-		return err == nil && slices.ContainsFunc(s.Promises.Except, func(e promise.Exception) bool {
-			n, _ := props.ParseNumber(e.Invariant)
-			return n == props.IDisjoint
-		})
+		return err == nil && overlaps(s)
 	})
 }
 

@@ -177,9 +177,9 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 	}
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newFleet(c),
-		newRun(c), newTop(), newTune(c), newOffline(), newRemat(c), newSweep(c), newDiff(), newStats(), newGate(c),
-		newPlot(c), newTrace(c), newCorpus(c), newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses(),
-		newVersion())
+		newRun(c), newTop(), newTune(c), newOffline(), newRemat(c), newSweep(c), newBoard(c), newDiff(), newStats(),
+		newGate(c), newPlot(c), newTrace(c), newCorpus(c), newView(c), newStrategies(c), newDevices(), newTraces(),
+		newLicenses(), newVersion())
 	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {

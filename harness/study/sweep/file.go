@@ -95,3 +95,16 @@ func ReadTimes(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([
 	}
 	return rows, nil
 }
+
+// ReadResults reads merged results.
+func ReadResults(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]Result, error) {
+	rows, _, err := parquet.ReadTable[Result](r, size, name, memory, HasSchema(ResultsSchema))
+	for i := range rows {
+		if err == nil {
+			if err = rows[i].row().check(); err != nil {
+				err = fmt.Errorf("%s: row %d: %w", name, i, err)
+			}
+		}
+	}
+	return rows, err
+}

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +22,7 @@ type Result struct {
 	Search    Search        `json:"search"`    // the work
 	FreeAt    replay.FreeAt `json:"free_at"`   // when strategies without streams get a delayed free
 	Semantics string        `json:"semantics"` // version of the strategy's placements
+	Learn     string        `json:"learn"`     // trace that the strategy planned by, as in the plan; empty: none
 	Failed    string        `json:"failed"`    // the error of every repetition, and then no figures; empty: none
 	// Completed reports that the trace completes: every request was granted in the measuring replay,
 	// and a minimum capacity was found if it was searched
@@ -87,28 +87,12 @@ func (p *Plan) Merge(ctx context.Context, s cell.Store) (*Merged, error) {
 
 func (r *Row) result(k *compare.Kept) Result {
 	out := Result{Cell: r.Cell, Target: r.Device, Search: r.Search, FreeAt: r.FreeAt, Semantics: r.Semantics,
-		Failed: k.Failed, Figures: k.Figures}
+		Learn: r.Learn, Failed: k.Failed, Figures: k.Figures}
 	out.Trace, out.TraceSHA256, out.Strategy, out.Events = r.Name, r.TraceSHA256, r.Strategy, r.Events
 	out.Card, out.Path, out.Baseline = r.Card, r.Trace, r.Baseline
 	out.Completed = k.Failed == "" && k.Figures.Completed() && (r.Search == Replay || k.MinCapacity != nil)
-	if k.Failed != "" {
-		out.Config = r.Config
-	}
-	out.Config = sorted(out.Config)
+	out.Config = r.Config // of the key, and not with the limit of the measuring replay
 	return out
-}
-
-// sorted returns a JSON object with sorted fields, as the store has it.
-func sorted(object json.RawMessage) json.RawMessage {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(object, &fields) != nil {
-		return object
-	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return object
-	}
-	return text
 }
 
 func (r *Row) timed(k *compare.Kept) Timed {

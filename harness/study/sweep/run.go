@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -156,12 +157,10 @@ func (r *shardRun) learn(shares []share) error {
 	var planners []setting.Setup
 	for _, s := range shares {
 		row := &r.plan.Rows[s.row]
-		name, _, _ := strings.Cut(row.Strategy, "{")
-		setup, err := r.Catalogue.Lookup(name, row.Config)
+		setup, err := Lookup(r.Catalogue, row.Strategy, row.Config)
 		if err != nil {
 			return fmt.Errorf("row %d of the plan: %w", s.row, err)
 		}
-		setup.Name = row.Strategy
 		r.setups[s.row] = setup
 		if row.Learn != "" {
 			rows, planners = append(rows, s.row), append(planners, setup)
@@ -178,6 +177,14 @@ func (r *shardRun) learn(shares []share) error {
 	}
 	r.training = training
 	return err
+}
+
+// Lookup returns the setup of a row, which has the settings in its name too.
+func Lookup(c setting.Catalogue, strategy string, config json.RawMessage) (setting.Setup, error) {
+	name, _, _ := strings.Cut(strategy, "{")
+	setup, err := c.Lookup(name, config)
+	setup.Name = strategy
+	return setup, err
 }
 
 func (r *shardRun) stopped() bool {
@@ -240,11 +247,22 @@ func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compar
 	trial := row.trial(r.pool, t, r.setups[s.row], d, card, o)
 	key, err := trial.Key()
 	if err == nil && key != row.Cell {
-		err = fmt.Errorf("row %d of the plan, %s on %s: its cell is %s in this program and %s in the plan: another version "+
-			"made the plan, or the trace that it learns from has changed, so plan again", s.row, row.Strategy, row.Trace, key,
-			row.Cell)
+		err = &otherKey{s.row, row, key}
 	}
 	return trial, err
+}
+
+// otherKey is the error of a row whose cell is not what the row describes.
+type otherKey struct {
+	row int // its number
+	of  *Row
+	key string // of the description
+}
+
+func (e *otherKey) Error() string {
+	return fmt.Sprintf("row %d of the plan, %s on %s: its cell is %s in this program and %s in the plan: another version "+
+		"made the plan, or the trace that it learns from has changed, so plan again",
+		e.row, e.of.Strategy, e.of.Trace, e.key, e.of.Cell)
 }
 
 // compute computes a cell and counts its result.
