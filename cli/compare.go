@@ -162,7 +162,7 @@ func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []set
 	}
 	setups, training, err := compare.Learn(t, setups)
 	if errors.Is(err, compare.ErrNoPlanner) {
-		err = f.noPlanner()
+		err = noPlanner(f.catalogue)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.learn, err)
@@ -170,12 +170,12 @@ func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []set
 	return setups, training, nil
 }
 
-// noPlanner returns the error for --learn without a strategy that plans ahead. It names the
-// planners of the catalogue.
-func (f *compareFlags) noPlanner() error {
+// noPlanner returns the error for a trace to learn from without a strategy that plans ahead. It
+// names the planners of the catalogue.
+func noPlanner(c setting.Catalogue) error {
 	var names []string
-	for _, name := range f.catalogue.Names() {
-		if s, err := f.catalogue.Lookup(name, nil); err == nil && compare.Plans(s) {
+	for _, name := range c.Names() {
+		if s, err := c.Lookup(name, nil); err == nil && compare.Plans(s) {
 			names = append(names, name)
 		}
 	}

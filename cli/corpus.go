@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -233,6 +234,9 @@ func (f *corpusFlags) verify(cmd *cobra.Command, names []string) error {
 	dir, err := f.folder()
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(dir); err != nil && cmd.Flags().Changed("dir") {
+		return flagError("dir", err)
 	}
 	wrong, absent := 0, 0
 	for _, r := range corpusRows(entries, dir) {

@@ -48,7 +48,7 @@ func TestFetchedTracesAreUsedByName(t *testing.T) {
 		require.Equal(t, exitTrouble, status)
 		require.Empty(t, stdout)
 		require.Equal(t, "vramyard: oom_chat: a trace of the corpus that is not fetched: run "+
-			"\"vramyard corpus fetch oom_chat\"\n", stderr)
+			"\"vramyard corpus fetch oom_chat\", in a clone with --from corpus\n", stderr)
 	}
 	require.Equal(t, "2 traces fetched to "+dir+", 0 intact before, 1 inside the program\n",
 		succeed(t, "corpus", "fetch", "--from", "../corpus", "oom_chat", "oom_layouts", "cpu_unet_train"))

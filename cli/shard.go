@@ -94,7 +94,7 @@ func (a *arrayVariables) shard(n int, getenv func(string) string) (s sweep.Shard
 		s = sweep.Shard{Index: (index - first) / step, Count: count}
 	}
 	if s.Index < 0 || s.Index >= s.Count {
-		return s, fmt.Errorf("auto: %s is %d: want 0 to %d", a.index, index, s.Count-1)
+		return s, fmt.Errorf("auto: %s is %d: want 0 to %d, from a range such as 0-%[3]d", a.index, index, s.Count-1)
 	}
 	return s, nil
 }

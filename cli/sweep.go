@@ -13,6 +13,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/corpus"
@@ -105,6 +106,9 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 			defer p.step()
 			return open(spec)
 		}, speeds)
+		if errors.Is(err, compare.ErrNoPlanner) {
+			err = fmt.Errorf("%s: learn: %w", args[0], noPlanner(catalogue))
+		}
 		if err != nil {
 			return err
 		}

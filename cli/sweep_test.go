@@ -189,6 +189,9 @@ func TestSweepRefuses(t *testing.T) {
 	require.Equal(t, exitDone, status, stderr)
 	wrong := filepath.Join(dir, "wrong.yaml")
 	require.NoError(t, os.WriteFile(wrong, []byte("traces: ['*.csv']\nstrategies: [bfc]\n"), 0o600))
+	unplanned := filepath.Join(dir, "unplanned.yaml")
+	text := []byte("traces: [w1-live10]\nlearn: w1-live10-pairs10\nstrategies: [bfc]\n")
+	require.NoError(t, os.WriteFile(unplanned, text, 0o600))
 	for _, c := range []struct{ args, want string }{
 		{"", "missing command: want plan, run, merge or status"},
 		{"plan", `0 arguments: want "vramyard sweep plan STUDY.yaml -o PLAN.parquet`},
@@ -196,6 +199,7 @@ func TestSweepRefuses(t *testing.T) {
 		{"plan " + file + " -o " + file, "--output: " + file + " is a file to read"},
 		{"plan " + plan + " -o x.parquet", "plan.parquet: go-yaml load error"},
 		{"plan " + wrong + " -o x.parquet", "wrong.yaml: traces: *.csv: no file matches"},
+		{"plan " + unplanned + " -o x.parquet", "unplanned.yaml: learn: no strategy plans ahead: want one of "},
 		{"plan " + file + " -o x.csv", "--output: x.csv: want a name that ends in .parquet"},
 		{"plan " + file + " -o x.parquet --times " + table, "--times: " + table + ": "},
 		{"run " + plan, `required flag(s) "store" not set`},

@@ -25,7 +25,7 @@ func (e *Entry) Open(dir string, o formats.Options) (*trace.Trace, error) {
 	}
 	path := e.Path(dir)
 	if !e.Fetched(dir) {
-		return nil, fmt.Errorf(`%s: a trace of the corpus that is not fetched: run "vramyard corpus fetch %[1]s"`, e.Name)
+		return nil, fmt.Errorf(`%s: a trace of the corpus that is not fetched: run "vramyard corpus fetch %[1]s", in a clone with --from corpus`, e.Name)
 	}
 	t, err := formats.Open(path, o)
 	if err != nil {
