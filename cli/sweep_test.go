@@ -166,10 +166,9 @@ func killShards(t *testing.T, plan, store string) {
 	require.Positive(t, killed.Load())
 }
 
-// TestSweepStopsAtSIGTERM stops a shard, which says how to go on. Without the signal it would run
-// for minutes.
+// TestSweepStopsAtSIGTERM stops a shard, which says how to go on.
 func TestSweepStopsAtSIGTERM(t *testing.T) {
-	plan := planned(t, "traces: [w1-live1000]\nsearches: [replay]\n"+
+	plan := planned(t, "traces: [w1-live1000-pairs300000]\nsearches: [replay]\n"+
 		"strategies: [bfc, tlsf, bestfit, caching, buddy, slab]\n")
 	for signal, want := range map[os.Signal]int{syscall.SIGTERM: exitContinue, os.Interrupt: exitInterrupted} {
 		status, out, stderr := interruptedBy(t, []os.Signal{signal}, "sweep", "run", plan, "--store",

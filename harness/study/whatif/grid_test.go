@@ -137,7 +137,7 @@ func TestPageShowsAGrid(t *testing.T) {
 	example, _, _ = strings.Cut(example, "```")
 	setups, err := whatif.ReadGrid(strings.NewReader(example), strategies.All())
 	require.NoError(t, err)
-	require.Len(t, setups, 8)
+	require.Len(t, setups, 9)
 }
 
 // TestGridsLeaveNoStrategyOut looks for every strategy in the quick grid and for every preset, by
