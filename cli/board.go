@@ -299,7 +299,7 @@ func audit(cmd *cobra.Command, c setting.Catalogue, results []sweep.Result, shar
 	p := begin(cmd, stage{unit: "cells", total: int64(len(chosen))})
 	a = &sweep.Audit{Cells: cells, Checked: len(chosen)}
 	a.Differences, err = sweep.Repeat(cmd.Context(), chosen, sweep.Worker{Catalogue: c, Open: open, Store: store,
-		Memory: heapLeft(), Done: func(int, error) { p.step() }})
+		Memory: heapLeft(), Done: p.step})
 	return a, err
 }
 

@@ -40,7 +40,7 @@ the other figures are compared where both complete. Failures and runs without a 
 		RunE: f.run,
 	}
 	c.Flags().StringVar(&f.a, "a", "", "strategy of A, as in the table (default: the only or first one)")
-	c.Flags().StringVar(&f.b, "b", "", "strategy of B, as in the table (default: the only or second one, or that of A)")
+	c.Flags().StringVar(&f.b, "b", "", "strategy of B, as in the table (default: the only or second one, or as A)")
 	c.Flags().StringVar(&f.device, "device", "", "only the runs on this device, as in the table (default: all)")
 	c.Flags().StringVar(&f.search, "search", "", "only the runs with this search, as in the table (default: all)")
 	c.Flags().Uint64Var(&f.o.Seed, "seed", 0, "seed of the bootstrap")

@@ -289,7 +289,7 @@ progress are completed, and the engine may start the task again.`,
 		sum, err := plan.Run(cmd.Context(), s, sweep.Worker{
 			Catalogue: catalogue, Open: sweepTraces(cmd, folder(args[0]), f.memory), Store: store, Workers: workers,
 			Memory: heapLeft(), Stop: until.Done(), Began: func(n int) { p.reached(0, int64(n)) },
-			Done: func(int, error) { p.step() },
+			Done: p.step,
 		})
 		if err != nil {
 			return err

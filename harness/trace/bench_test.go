@@ -41,6 +41,17 @@ func manyLines(b *testing.B) map[string][]byte {
 	}
 }
 
+func BenchmarkContentHash(b *testing.B) {
+	t, err := trace.Read(bytes.NewReader(manyLines(b)["csv"]), "t.csv", trace.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		contentHash(b, t)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(t.Events)), "ns/event")
+}
+
 func BenchmarkRead(b *testing.B) {
 	forms := manyLines(b)
 	for _, form := range []string{"csv", "text", "csv.gz", "csv.zst"} {

@@ -91,7 +91,7 @@ func newRunner(c cluster, job *batch.Job) (*runner, error) {
 	return r, nil
 }
 
-// run runs every index to its end. It returns how often each was started, and those that failed.
+// run runs every index to its end. It returns how often each was started, and the failed ones.
 func (r *runner) run() (starts, failed []int) {
 	starts = make([]int, *r.spec.Completions)
 	places := make(chan struct{}, *r.spec.Parallelism)

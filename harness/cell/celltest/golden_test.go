@@ -12,13 +12,12 @@ import (
 	"github.com/vramyard/vramyard/harness/cell/celltest"
 )
 
-// figures stands for a test that computed cells into a store.
-func figures(t *testing.T, store cell.Store) {
-	t.Helper()
-	celltest.Golden(t, "testdata/cells.txt", false, store)
+// A test computes cells into a store and holds them to a file.
+func ExampleGolden() {
+	_ = func(t *testing.T, store cell.Store) {
+		celltest.Golden(t, "testdata/cells.txt", false, store)
+	}
 }
-
-func ExampleGolden() { _ = figures }
 
 func TestGolden(t *testing.T) {
 	d, err := cell.OpenDir(t.TempDir())

@@ -6,9 +6,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -245,6 +248,63 @@ func TestFailuresHaveNoNames(t *testing.T) {
 	}
 	require.Equal(t, failures[0], failures[1])
 	require.Equal(t, failures[0], failures[2])
+}
+
+// foreign is a configuration of a strategy that code outside the program decides.
+type foreign struct{}
+
+func (foreign) Semantics() string { return "of a file" }
+
+// TestPassingFailuresAreNotKept has failures that another machine, or another moment, may not have.
+func TestPassingFailuresAreNotKept(t *testing.T) {
+	file := setting.SpecOf("file", "", func(device.Source, struct{}) (alloc.Strategy, error) {
+		return nil, &fs.PathError{Op: "open", Path: "table", Err: syscall.EMFILE}
+	})
+	outside := setting.SpecOf("outside", "", func(device.Source, foreign) (alloc.Strategy, error) {
+		return nil, errors.New("the process did not start")
+	})
+	for _, spec := range []setting.Spec{file, outside} {
+		s, err := setting.Catalogue{spec}.Lookup(spec.Name, nil)
+		require.NoError(t, err)
+		d := storeIn(t)
+		p, err := replay.Prepare(t.Context(), read(t, fragmenting()))
+		require.NoError(t, err)
+		o := compare.Options{Cells: cell.Over(d), Failures: true}
+		_, err = compare.NewTrial(compare.NewPool(1, 0), p, s, o).Run(t.Context())
+		_, result := errors.AsType[compare.Failure](err)
+		require.Equal(t, spec.Name == "outside", result, "%v", err)
+		names, err := d.Names(t.Context(), "")
+		require.NoError(t, err)
+		require.Empty(t, names)
+	}
+}
+
+// orderedStore has the names of written objects in their order.
+type orderedStore struct {
+	cell.Store
+	lock  sync.Mutex
+	names []string
+}
+
+func (s *orderedStore) Put(ctx context.Context, name string, body []byte) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.names = append(s.names, name)
+	return s.Store.Put(ctx, name, body)
+}
+
+// TestSharedSearchesBeginApart compares the first three replays of two programs that share a
+// search: the measurement, and two of the first three capacities.
+func TestSharedSearchesBeginApart(t *testing.T) {
+	var orders [2][]string
+	for i := range orders {
+		s := &orderedStore{Store: storeIn(t)}
+		counted(t, fragmenting(), setups(t, "bfc")[0], s, compare.Options{Probes: &cell.Cells{}, Rotate: i})
+		orders[i] = s.names
+	}
+	require.ElementsMatch(t, orders[0], orders[1], "the same cells")
+	first := func(names []string) []string { return slices.Sorted(slices.Values(names[:3])) }
+	require.NotEqual(t, first(orders[0]), first(orders[1]))
 }
 
 // refusing is a strategy that cannot be built, or panics.

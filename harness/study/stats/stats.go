@@ -107,8 +107,8 @@ type Pair struct {
 	B       *float64 `json:"b"`              // null: B failed, lacks the figure, or held its whole device
 	FailedA bool     `json:"a_failed"`       // whether A failed
 	FailedB bool     `json:"b_failed"`       // whether B failed
-	WholeA  bool     `json:"a_whole_device"` // whether the figure of A is that of its device
-	WholeB  bool     `json:"b_whole_device"` // whether the figure of B is that of its device
+	WholeA  bool     `json:"a_whole_device"` // whether A holds its whole device
+	WholeB  bool     `json:"b_whole_device"` // whether B holds its whole device
 }
 
 // figure reads one figure from a run.

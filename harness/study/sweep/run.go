@@ -29,9 +29,8 @@ type Worker struct {
 	Stop <-chan struct{}
 	// Began is called with the number of cells that are to be computed; may be nil.
 	Began func(cells int)
-	// Done is called after each cell, concurrently, with its row and its failure, if that is the
-	// result; may be nil.
-	Done func(row int, failed error)
+	// Done is called after each cell, concurrently; may be nil.
+	Done func()
 }
 
 // Summary counts the cells of a shard.
@@ -268,7 +267,7 @@ func (e *otherKey) Error() string {
 // compute computes a cell and counts its result.
 func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
 	_, err := trial.Run(ctx)
-	failure, failed := errors.AsType[compare.Failure](err)
+	_, failed := errors.AsType[compare.Failure](err)
 	different, disagrees := errors.AsType[*cell.Disagreement](err)
 	switch {
 	case disagrees:
@@ -284,10 +283,7 @@ func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
 		r.count(func(s *Summary) { s.Computed++ }, failed)
 	}
 	if r.Done != nil {
-		if failed {
-			err = failure
-		}
-		r.Done(row, err)
+		r.Done()
 	}
 }
 

@@ -24,7 +24,8 @@ const (
 	unshared  = 0.25
 )
 
-// Opening a trace takes as long as openedReplays replays of it: on the recorded traces 4 to 12. A
+// Opening a trace takes as long as openedReplays replays of it: 7 to 13 probes of bestfit or
+// caching on the seven recordings, with the hash of its events. A
 // block of cells of one trace is therefore dealt as a whole, long enough that opening the trace is
 // at most one part in overhead, but no longer than one part in blocks of an equal share.
 const (

@@ -127,7 +127,7 @@ func TestShardsMergeIntoTheSameFile(t *testing.T) {
 			stop := make(chan struct{})
 			w := worker(stopping)
 			w.Stop, w.Workers = stop, 1
-			w.Done = func(int, error) {
+			w.Done = func() {
 				select {
 				case <-stop:
 				default:
@@ -215,8 +215,38 @@ func (s *lateStore) Get(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (s *lateStore) Put(ctx context.Context, name string, body []byte) error {
-	s.hidden = ""
+	if name == s.hidden {
+		s.hidden = ""
+	}
 	return s.Dir.Put(ctx, name, body)
+}
+
+// TestWorkersThatDisagreeOnAProbeAreReported has a search that several shards share.
+func TestWorkersThatDisagreeOnAProbeAreReported(t *testing.T) {
+	p := planOf(t, "traces: [long]\nstrategies: [bfc]\n")
+	d, shared := storeIn(t), sweep.Shard{Count: 4}
+	_, err := p.Run(t.Context(), shared, worker(d))
+	require.NoError(t, err)
+	names, err := d.Names(t.Context(), "cells/")
+	require.NoError(t, err)
+	late := &lateStore{Dir: storeIn(t)}
+	for _, name := range names {
+		body, err := d.Get(t.Context(), name)
+		require.NoError(t, err)
+		other := strings.Replace(string(body), `"completes":true`, `"completes":false`, 1)
+		if late.hidden == "" && other != string(body) {
+			late.hidden = name
+			require.NoError(t, late.Dir.Put(t.Context(), name, []byte(other)))
+		}
+	}
+	require.NotEmpty(t, late.hidden)
+	s, err := p.Run(t.Context(), shared, worker(late))
+	require.NoError(t, err)
+	require.Len(t, s.Disagreed, 1)
+	require.NotEqual(t, p.Rows[0].Cell, s.Disagreed[0].Cell)
+	m, err := p.Merge(t.Context(), late.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{p.Rows[0].Cell}, m.Disputed)
 }
 
 func TestAChangedInputIsRefused(t *testing.T) {

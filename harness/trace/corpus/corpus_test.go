@@ -34,7 +34,7 @@ const (
 // with both.
 func TestCards(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads every trace of the corpus")
+		t.Skip("needs a run without -short: reads every trace of the corpus")
 	}
 	m := corpus.Read()
 	var cards strings.Builder

@@ -229,6 +229,21 @@ func TestWriterRefusesWhatAFileCannotHold(t *testing.T) {
 	}
 }
 
+// damage calls try with copies of a file: with a bit changed at every step, and at some of these
+// with all bits of the byte changed, and cut there.
+func damage(good []byte, step int, try func(data []byte)) {
+	for i := 0; i < len(good); i += step {
+		data := bytes.Clone(good)
+		data[i] ^= 1 << (i % 8)
+		try(data)
+		if i%5 == 0 {
+			try(good[:i])
+			data[i] = ^good[i]
+			try(data)
+		}
+	}
+}
+
 // TestBrokenFilesAreErrors changes and cuts a file everywhere. What comes of it is an error in one
 // line or, where nothing was hurt, a trace.
 func TestBrokenFilesAreErrors(t *testing.T) {
@@ -242,16 +257,7 @@ func TestBrokenFilesAreErrors(t *testing.T) {
 			refused++
 		}
 	}
-	for i := 0; i < len(good); i += 2 {
-		data := bytes.Clone(good)
-		data[i] ^= 1 << (i % 8)
-		try(data)
-		if i%5 == 0 {
-			try(good[:i])
-			data[i] = ^good[i]
-			try(data)
-		}
-	}
+	damage(good, 2, try)
 	require.Less(t, tries/2, refused, "what is not noticed says nothing of the trace")
 }
 
