@@ -19,6 +19,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/show/site"
 	"github.com/vramyard/vramyard/harness/study/board"
 	"github.com/vramyard/vramyard/harness/study/sweep"
@@ -86,15 +87,15 @@ func (f *boardFlags) build(cmd *cobra.Command, args []string) error {
 	if err := checkFolder(f.folder); err != nil {
 		return flagError("output", err)
 	}
-	var results []sweep.Result
+	var results sweep.Results
 	for _, path := range args {
 		rows, err := readTable(path, f.memory, sweep.ReadResults)
 		if err != nil {
 			return err
 		}
-		results = append(results, rows...)
+		results.Traces, results.Logs = append(results.Traces, rows.Traces...), append(results.Logs, rows.Logs...)
 	}
-	b, err := board.Collect(results, f.device, f.catalogue)
+	b, err := board.Collect(results.Traces, f.device, f.catalogue)
 	if err == nil {
 		err = f.check(cmd, b)
 	}
@@ -258,10 +259,10 @@ folder of the table, or in --traces, and must have the hash in the table.`,
 		if err != nil {
 			return err
 		}
-		if len(results) == 0 {
+		if results.Len() == 0 {
 			return fmt.Errorf("%s: no results", args[0])
 		}
-		open := tracesIn(cmp.Or(traces, folder(args[0])), sweepTraces(cmd, ".", memory))
+		open := filesIn(cmp.Or(traces, folder(args[0])), sweepFiles(cmd, ".", memory))
 		a, err := audit(cmd, catalogue, results, float64(share), seed, open)
 		if err != nil {
 			return err
@@ -284,7 +285,7 @@ folder of the table, or in --traces, and must have the hash in the table.`,
 }
 
 // audit computes a sample of results again in an empty store.
-func audit(cmd *cobra.Command, c setting.Catalogue, results []sweep.Result, share float64, seed uint64,
+func audit(cmd *cobra.Command, c setting.Catalogue, results sweep.Results, share float64, seed uint64,
 	open sweep.Open) (a *sweep.Audit, err error) {
 	empty, err := os.MkdirTemp("", "vramyard-audit-")
 	if err != nil {
@@ -296,35 +297,50 @@ func audit(cmd *cobra.Command, c setting.Catalogue, results []sweep.Result, shar
 		return nil, err
 	}
 	chosen, cells := sweep.Sample(results, share, seed)
-	p := begin(cmd, stage{unit: "cells", total: int64(len(chosen))})
-	a = &sweep.Audit{Cells: cells, Checked: len(chosen)}
+	p := begin(cmd, stage{unit: "cells", total: int64(chosen.Len())})
+	a = &sweep.Audit{Cells: cells, Checked: chosen.Len()}
 	a.Differences, err = sweep.Repeat(cmd.Context(), chosen, sweep.Worker{Catalogue: c, Open: open, Store: store,
 		Memory: heapLeft(), Done: p.step})
 	return a, err
 }
 
-// tracesIn opens the traces of results by their names: inside the program, or a file in a folder.
-func tracesIn(folder string, open sweep.Open) sweep.Open {
-	return func(spec string) (sweep.Opened, error) {
-		if inside(spec) {
-			return open(spec)
-		}
-		want := stem(spec)
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			return sweep.Opened{}, fmt.Errorf("trace %s: %w", want, err)
-		}
-		for _, e := range entries {
-			if !e.IsDir() && (e.Name() == spec || stem(e.Name()) == want) {
-				path, err := filepath.Abs(filepath.Join(folder, e.Name()))
-				if err != nil {
-					return sweep.Opened{}, err
-				}
-				return open(path)
+// filesIn opens the traces and logs of results by their names: inside the program, or a file in a
+// folder.
+func filesIn(folder string, open sweep.Open) sweep.Open {
+	return sweep.Open{
+		Trace: func(spec string) (sweep.Opened, error) {
+			if inside(spec) {
+				return open.Trace(spec)
 			}
-		}
-		return sweep.Opened{}, fmt.Errorf("trace %s: no file of this name in %s: --traces names its folder", want, folder)
+			path, err := named(spec, folder)
+			if err != nil {
+				return sweep.Opened{}, err
+			}
+			return open.Trace(path)
+		},
+		Log: func(spec string) (*grid.Log, error) {
+			path, err := named(spec, folder)
+			if err != nil {
+				return nil, err
+			}
+			return open.Log(path)
+		},
 	}
+}
+
+// named returns the path of the file in a folder that has the name of another one, endings aside.
+func named(spec, folder string) (string, error) {
+	want := stem(spec)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return "", fmt.Errorf("file %s: %w", want, err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && (e.Name() == spec || stem(e.Name()) == want) {
+			return filepath.Abs(filepath.Join(folder, e.Name()))
+		}
+	}
+	return "", fmt.Errorf("file %s: none of this name in %s: --traces names its folder", want, folder)
 }
 
 // stem returns the name of a file without its folder and endings.

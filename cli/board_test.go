@@ -183,15 +183,15 @@ func TestBoardAudit(t *testing.T) {
 
 	rows, err := readTable(results, budget.Default, sweep.ReadResults)
 	require.NoError(t, err)
-	*rows[2].MinCapacity += device.MiB
-	rows[4].DeviceCalls++
+	*rows.Traces[2].MinCapacity += device.MiB
+	rows.Traces[4].DeviceCalls++
 	forged := filepath.Join(t.TempDir(), "forged.parquet")
 	var b bytes.Buffer
-	require.NoError(t, table(&b, rows, sweep.ResultsSchema))
+	require.NoError(t, rows.Write(&b))
 	require.NoError(t, os.WriteFile(forged, b.Bytes(), 0o600))
 	status, out, stderr := command(t, "board", "audit", forged, "--sample", "100%")
 	require.Equal(t, exitFailed, status)
-	first := fmt.Sprintf("cell %.12s: %s", rows[2].Cell, rows[2].Strategy)
+	first := fmt.Sprintf("cell %.12s: %s", rows.Traces[2].Cell, rows.Traces[2].Strategy)
 	require.Contains(t, stderr, first)
 	require.Regexp(t, `^cell .*: min_capacity_bytes is (\d+) in the results and (\d+) now\ncell .*: device_calls is (\d+) in the `+
 		`results and (\d+) now\n2 of 16 checked cells differ\.\n$`, out)
@@ -204,9 +204,9 @@ func TestBoardAuditFindsFiles(t *testing.T) {
 	succeed(t, "board", "audit", results, "--sample", "100%", "--traces", filepath.Dir(file))
 	status, _, stderr := command(t, "board", "audit", results, "--sample", "100%")
 	require.Equal(t, exitTrouble, status)
-	require.Contains(t, stderr, "trace mine: no file of this name in "+filepath.Dir(results)+": --traces names its folder")
+	require.Contains(t, stderr, "file mine: none of this name in "+filepath.Dir(results)+": --traces names its folder")
 	require.NoError(t, os.WriteFile(file, []byte("a 1 4MiB\n"), 0o600))
 	status, _, stderr = command(t, "board", "audit", results, "--sample", "100%", "--traces", filepath.Dir(file))
 	require.Equal(t, exitTrouble, status)
-	require.Contains(t, stderr, "the trace has changed")
+	require.Contains(t, stderr, "the file has changed")
 }

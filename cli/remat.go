@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -68,8 +66,8 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 		},
 		RunE: f.run,
 	}
-	fl := c.Flags()
-	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "heuristics that select the victim, separated by commas: "+
+	fl, usual := c.Flags(), grid.Usual()
+	fl.StringVar(&f.heuristics, "heuristics", strings.Join(usual.Heuristics, ","), "heuristics that select the victim, separated by commas: "+
 		strings.Join(heuristicNames(), ",")+"; with settings, as in eq:evict=drop/swap/cheaper or mge:size=2, "+
 		"a slash between alternatives")
 	fl.StringVar(&f.megEngine, "megengine", "", "behave as this release of MegEngine, except for flags that are given: "+
@@ -78,13 +76,13 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 	fl.StringVar(&f.strategies, "strategies",
 		strings.Join(append([]string{grid.Counting}, catalogue.Default(setting.Remat)...), ","),
 		"strategies that place the tensors, "+namedUsage)
-	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "actions after a failed request, separated by "+
+	fl.StringVar(&f.ladders, "ladders", strings.Join(usual.Ladders, ","), "actions after a failed request, separated by "+
 		"commas: "+ladderWords())
-	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP; "+
+	fl.StringVar(&f.budgets, "budgets", grid.UsualRatios, "budgets in base peaks, separated by commas, or as FROM:TO:STEP; "+
 		"with --batch sizes, as in 11GiB,24GiB")
 	fl.StringVar(&f.batch, "batch", "", "find the largest batch size that completes, in a range FROM:TO or FROM:TO:STEP, "+
 		"as in 32:512:8")
-	f.addSettings(fl)
+	f.addSettings(fl, usual.Settings)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
 	addStore(c, &f.store, "runs that are computed only once")
 	f.files.addFigures(c, "tables")
@@ -94,21 +92,21 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 }
 
 // addSettings adds the flags that apply to all runs.
-func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.Limit, "limit", 2, "fail a run slower than this many times its compute time (defragmentation "+
+func (f *rematFlags) addSettings(fl *pflag.FlagSet, usual grid.Settings) {
+	fl.Float64Var(&f.Limit, "limit", usual.Limit, "fail a run slower than this many times its compute time (defragmentation "+
 		"excluded)")
-	fl.StringVar(&f.Liveness, "liveness", "eager", "treatment of unreferenced tensors: "+
+	fl.StringVar(&f.Liveness, "liveness", usual.Liveness, "treatment of unreferenced tensors: "+
 		strings.Join(remat.Livenesses(), ", "))
-	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+
+	fl.StringVar(&f.Trigger, "trigger", usual.Trigger, "when tensors are evicted: "+
 		strings.Join(remat.Triggers(), ", ")+
 		"; optionally with a fraction of the budget as bound, as in threshold:0.9")
-	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+
+	fl.StringVar(&f.Defrag, "defrag", usual.Defrag, "how blocks are moved: "+
 		strings.Join(remat.DefragKinds(), ", "))
-	fl.StringVar(&f.Sampling, "sampling", "none", "candidates of a heuristic: none (all), stride, mge, or "+
+	fl.StringVar(&f.Sampling, "sampling", usual.Sampling, "candidates of a heuristic: none (all), stride, mge, or "+
 		"a number of random ones")
 	fl.StringVar(&f.MinEvictee, "min-evictee", "",
 		`never evict tensors up to this size, such as "1MiB", or "1%" of the mean; with ",cut" after a size as in MegEngine`)
-	fl.StringVar(&f.ParentOrder, "parent-order", grid.ParentOrders()[0], "order in which missing inputs are recomputed: "+
+	fl.StringVar(&f.ParentOrder, "parent-order", usual.ParentOrder, "order in which missing inputs are recomputed: "+
 		strings.Join(grid.ParentOrders(), ", "))
 	fl.BoolVar(&f.EagerInRemat, "eager-in-remat", false, "evict recomputed tensors that are not needed later as "+
 		"soon as they were read")
@@ -268,16 +266,16 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 			return o, nil, flagError(list.flag, errNoNames)
 		}
 	}
-	if o.Heuristics, err = variants(o.Heuristics); err != nil {
+	if o.Heuristics, err = grid.ParseHeuristics(o.Heuristics); err != nil {
 		return o, nil, flagError("heuristics", err)
 	}
 	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
 		return o, nil, err
 	}
-	switch {
-	case !(f.Limit > 1 && f.Limit <= 1e6):
-		return o, nil, flagError("limit", errors.New("want more than 1, at most 1000000"))
-	case f.workers < 0:
+	if err := grid.CheckLimit(f.Limit); err != nil {
+		return o, nil, flagError("limit", err)
+	}
+	if f.workers < 0 {
 		return o, nil, flagError("workers", errWorkers)
 	}
 	named, err := parseStrategyArgs(f.strategies)
@@ -296,22 +294,6 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 		setups = append(setups, s)
 	}
 	return o, setups, nil
-}
-
-// variants expands each name that means several heuristics.
-func variants(names []string) (all []string, err error) {
-	for _, name := range names {
-		list, err := remat.Variants(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range list {
-			if !slices.Contains(all, one) {
-				all = append(all, one)
-			}
-		}
-	}
-	return all, nil
 }
 
 // judge refuses unknown names and conflicting flags.
@@ -352,20 +334,29 @@ func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log,
 	}
 	logs := make([]grid.Log, len(paths))
 	for i, path := range paths {
-		collectWithin(most)
-		var err error
-		if path == "-" {
-			logs[i].Model = "stdin"
-			logs[i].Schedule, err = remat.Read(cmd.InOrStdin(), "stdin", budget.New(most))
-		} else {
-			logs[i].Model, _, _ = strings.Cut(filepath.Base(path), ".")
-			logs[i].Schedule, err = remat.ReadFile(path, budget.New(most))
-		}
+		l, err := openLog(cmd, path, most)
 		if err != nil {
-			return nil, noLog(path, err)
+			return nil, err
 		}
+		logs[i] = *l
 	}
 	return logs, nil
+}
+
+// openLog reads an op log, from standard input if its path is "-".
+func openLog(cmd *cobra.Command, path string, most device.Size) (l *grid.Log, err error) {
+	collectWithin(most)
+	l = &grid.Log{Model: "stdin"}
+	if path == "-" {
+		l.Schedule, err = remat.Read(cmd.InOrStdin(), l.Model, budget.New(most))
+	} else {
+		l.Model = stem(path)
+		l.Schedule, err = remat.ReadFile(path, budget.New(most))
+	}
+	if err != nil {
+		return nil, noLog(path, err)
+	}
+	return l, nil
 }
 
 // noLog returns the error about a log that cannot be read, or a better one if the file is a trace.

@@ -13,13 +13,12 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/corpus"
-	"github.com/vramyard/vramyard/harness/trace/flat"
 	"github.com/vramyard/vramyard/harness/trace/formats"
-	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/internal/units"
@@ -86,8 +85,10 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 			return err
 		}
 		place := folder(out.path)
-		if study.Traces, err = expand(study.Traces, folder(args[0]), place); err != nil {
-			return fmt.Errorf("%s: %w", args[0], err)
+		for key, specs := range map[string]*[]string{"traces": &study.Traces, "logs": &study.Logs} {
+			if *specs, err = expand(*specs, folder(args[0]), place); err != nil {
+				return fmt.Errorf("%s: %s: %w", args[0], key, err)
+			}
 		}
 		if study.Learn != "" {
 			study.Learn = relocated(study.Learn, folder(args[0]), place)
@@ -100,12 +101,12 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 			}
 			speeds = sweep.SpeedsOf(rows)
 		}
-		p := begin(cmd, stage{unit: "traces", total: int64(len(study.Traces))})
-		open := sweepTraces(cmd, place, memory)
-		plan, err := sweep.Make(cmd.Context(), study, func(spec string) (sweep.Opened, error) {
-			defer p.step()
-			return open(spec)
-		}, speeds)
+		subjects := units.Several(max(len(study.Traces), len(study.Logs)), "trace")
+		if len(study.Logs) > 0 {
+			subjects = units.Several(len(study.Logs), "log")
+		}
+		p := begin(cmd, stage{unit: "files", total: int64(len(study.Traces) + len(study.Logs))})
+		plan, err := sweep.Make(cmd.Context(), study, stepping(sweepFiles(cmd, place, memory), p.step), speeds)
 		if errors.Is(err, compare.ErrNoPlanner) {
 			err = fmt.Errorf("%s: learn: %w", args[0], noPlanner(catalogue))
 		}
@@ -118,8 +119,7 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 			if n := plan.Distinct(); n < len(plan.Rows) {
 				shared = fmt.Sprintf(", %d of them distinct: others have the same events and configuration", n)
 			}
-			_, err := fmt.Fprintf(w, "%s of %s%s.\n", units.Several(len(plan.Rows), "cell"),
-				units.Several(len(study.Traces), "trace"), shared)
+			_, err := fmt.Fprintf(w, "%s of %s%s.\n", units.Several(len(plan.Rows), "cell"), subjects, shared)
 			return err
 		})
 	}
@@ -180,7 +180,7 @@ func expand(specs []string, from, to string) (all []string, err error) {
 			err = errors.New("no file matches")
 		}
 		if err != nil {
-			return nil, fmt.Errorf("traces: %s: %w", spec, err)
+			return nil, fmt.Errorf("%s: %w", spec, err)
 		}
 		for _, f := range files {
 			if !filepath.IsAbs(spec) {
@@ -194,25 +194,45 @@ func expand(specs []string, from, to string) (all []string, err error) {
 	return all, nil
 }
 
-// sweepTraces opens the traces of a plan, whose relative paths are relative to a folder.
-func sweepTraces(cmd *cobra.Command, folder string, memory device.Size) sweep.Open {
-	return func(spec string) (sweep.Opened, error) {
-		o := formats.Options{Memory: memory, Warn: warnings(cmd)}
-		var src trace.Source
-		var err error
-		if inside(spec) { // whatever files the folder of the process has
-			src, err = openInside(spec, o)
-		} else {
-			path := filepath.FromSlash(spec)
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(folder, path)
+// sweepFiles opens the traces and logs of a plan, whose relative paths are relative to a folder.
+func sweepFiles(cmd *cobra.Command, folder string, memory device.Size) sweep.Open {
+	path := func(spec string) string {
+		path := filepath.FromSlash(spec)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		return path
+	}
+	return sweep.Open{
+		Trace: func(spec string) (sweep.Opened, error) {
+			o := formats.Options{Memory: memory, Warn: warnings(cmd)}
+			var src trace.Source
+			var err error
+			if inside(spec) { // whatever files the folder of the process has
+				src, err = openInside(spec, o)
+			} else {
+				src, err = openSource(path(spec), o, nil)
 			}
-			src, err = openSource(path, o, nil)
-		}
-		if err != nil {
-			return sweep.Opened{}, err
-		}
-		return sweep.Opened{Source: src, Card: recordedCard(src.Head().Header)}, nil
+			if err != nil {
+				return sweep.Opened{}, err
+			}
+			return sweep.Opened{Source: src, Card: recordedCard(src.Head().Header)}, nil
+		},
+		Log: func(spec string) (*grid.Log, error) { return openLog(cmd, path(spec), memory) },
+	}
+}
+
+// stepping returns open, which calls step for each file.
+func stepping(open sweep.Open, step func()) sweep.Open {
+	return sweep.Open{
+		Trace: func(spec string) (sweep.Opened, error) {
+			defer step()
+			return open.Trace(spec)
+		},
+		Log: func(spec string) (*grid.Log, error) {
+			defer step()
+			return open.Log(spec)
+		},
 	}
 }
 
@@ -287,7 +307,7 @@ progress are completed, and the engine may start the task again.`,
 		}
 		p := begin(cmd, stage{unit: "cells"})
 		sum, err := plan.Run(cmd.Context(), s, sweep.Worker{
-			Catalogue: catalogue, Open: sweepTraces(cmd, folder(args[0]), f.memory), Store: store, Workers: workers,
+			Catalogue: catalogue, Open: sweepFiles(cmd, folder(args[0]), f.memory), Store: store, Workers: workers,
 			Memory: heapLeft(), Stop: until.Done(), Began: func(n int) { p.reached(0, int64(n)) },
 			Done: p.step,
 		})
@@ -359,25 +379,20 @@ disagree on the exact figures of a cell.`,
 				"--allow-missing merges the others", len(m.Missing), units.Several(len(plan.Rows), "cell"),
 				&plan.Rows[m.Missing[0]])}
 		}
-		out.fill = func(w io.Writer) error { return table(w, m.Results, sweep.ResultsSchema) }
-		times.fill = func(w io.Writer) error { return table(w, m.Times, sweep.TimesSchema) }
+		out.fill = m.Results.Write
+		times.fill = func(w io.Writer) error { return sweep.WriteTimes(w, m.Times) }
 		return files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 			for _, i := range m.Missing {
 				if _, err := fmt.Fprintf(w, "missing: %v\n", &plan.Rows[i]); err != nil {
 					return err
 				}
 			}
-			_, err := fmt.Fprintf(w, "%s, %d failed, %d missing.\n", units.Several(len(m.Results), "result"), len(m.Failed),
+			_, err := fmt.Fprintf(w, "%s, %d failed, %d missing.\n", units.Several(m.Len(), "result"), len(m.Failures),
 				len(m.Missing))
 			return err
 		})
 	}
 	return c
-}
-
-// table writes a table with its schema.
-func table[R any](w io.Writer, rows []R, schema string) error {
-	return parquet.WriteTable(w, flat.Of(rows), trace.Pair{Key: sweep.SchemaKey, Value: schema})
 }
 
 func disputed(m *sweep.Merged) error {

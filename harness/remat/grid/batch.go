@@ -239,8 +239,8 @@ func (f *fit) run(ctx context.Context, batch int, b *remat.Batches, o *BatchOpti
 	run := &Run{
 		Model: fmt.Sprintf("batch size %d", batch), Strategy: f.Strategy, Heuristic: f.Heuristic, Budget: f.Budget,
 	}
-	of := searchOf(&o.Options, f.Heuristic, f.Ladder, f.Budget)
-	of.Limit, of.Batch, of.Recorded = limitOf(o.Limit, s.Cost), batch, f.recorded
+	of := searchKey{Heuristic: f.Heuristic, Ladder: f.Ladder, Budget: f.Budget, Limit: limitOf(o.Limit, s.Cost),
+		Settings: o.Settings, Batch: batch, Recorded: f.recorded}
 	return run, run.recall(ctx, o.Cells, f.recorded[0].SHA256, f.setup, of,
 		func() error { return f.compute(ctx, s, run, &o.Options) })
 }
@@ -258,8 +258,8 @@ func (f *fit) compute(ctx context.Context, s *remat.Schedule, run *Run, o *Optio
 	if f.Heuristic == NoEviction {
 		c.Heuristic, c.Observer = "lru", first // any heuristic: the run ends with the first victim
 	}
-	p := point{log: &Log{Schedule: s}, setup: f.setup, config: c, run: run}
-	err = p.compute(ctx)
+	p := Point{log: &Log{Schedule: s}, setup: f.setup, config: c, run: run}
+	err = p.named(p.compute(ctx))
 	if first.seen && (err == nil || errors.Is(err, context.Canceled)) {
 		p.run.Verdict, err = Evicts, nil
 	}

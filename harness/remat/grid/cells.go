@@ -2,6 +2,10 @@ package grid
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
@@ -11,6 +15,9 @@ import (
 // engine is the version of package remat, raised when it changes figures although no strategy does.
 // TestEngine fails if it is not.
 const engine = 1
+
+// CountingSemantics is the version of the counting memory; see [setting.Setup].
+const CountingSemantics = "1"
 
 // kindRemat is the kind of the cells of runs.
 const kindRemat = "remat"
@@ -27,29 +34,90 @@ type searchKey struct {
 	Recorded  []Recorded  `json:"recorded,omitempty"` // logs that the prediction is from
 }
 
-func searchOf(o *Options, heuristic, ladder string, budget device.Size) searchKey {
-	return searchKey{Kind: kindRemat, Heuristic: heuristic, Ladder: ladder, Budget: budget, Settings: o.Settings}
+// Kept is a run as a store has it: without the names of the log and the strategy, and without its
+// ratio.
+type Kept struct {
+	KeptRun
+	KeptTime
 }
 
-// recall sets the figures of the run from its cell, or by compute, whose result is then stored. A
-// nil setup is the counting memory.
-func (r *Run) recall(ctx context.Context, c *cell.Cells, log string, setup *setting.Setup, s searchKey,
-	compute func() error) error {
-	k, ok := cell.Key{Engine: engine, Subject: log, Search: s, Strategy: Counting, Semantics: "1"}, true
+// KeptRun is the exact part of a [Kept].
+type KeptRun struct {
+	Run
+	// Failed is the error of every repetition, and the figures are then 0; empty: no error.
+	Failed string `json:"failed,omitempty"`
+}
+
+// KeptTime is the measured part of a [Kept].
+type KeptTime struct {
+	Seconds float64 `json:"cell_seconds"` // time of the run; 0: not measured
+}
+
+// ReadKept reads the cell of [Point.Execute] from a store. The error is [cell.ErrMissing] if the
+// store does not have it.
+func ReadKept(ctx context.Context, s cell.Store, hash string) (Kept, error) {
+	r, err := cell.Read[KeptRun, KeptTime](ctx, s, hash)
+	return Kept{r.Exact, r.Measured}, err
+}
+
+// key returns the key of a run of a log, and false if its result must not be stored. A nil setup is
+// the counting memory.
+func (s searchKey) key(log string, setup *setting.Setup) (k cell.Key, ok bool) {
+	s.Kind = kindRemat
+	k, ok = cell.Key{Engine: engine, Subject: log, Search: s, Strategy: Counting, Semantics: CountingSemantics}, true
 	if setup != nil {
 		k, ok = k.Of(*setup)
 	}
-	if c == nil || !ok || log == "" {
-		return compute()
+	return k, ok && log != ""
+}
+
+// recall sets the figures of the run from its cell, or by compute, whose result is then stored.
+func (r *Run) recall(ctx context.Context, c *cell.Cells, log string, setup *setting.Setup, s searchKey,
+	compute func() error) error {
+	k, ok := s.key(log, setup)
+	if !ok {
+		c = nil
 	}
 	model, strategy, baseline, ratio := r.Model, r.Strategy, r.Baseline, r.Ratio
-	stored, err := cell.Recall(ctx, c, k, func() (cell.Result[Run, struct{}], error) {
-		err := compute()
-		anonymous := *r
-		anonymous.Model, anonymous.Strategy, anonymous.Ratio = "", "", Whole
-		return cell.Result[Run, struct{}]{Exact: anonymous}, err
+	stored, err := cell.Recall(ctx, c, k, func() (kept cell.Result[KeptRun, KeptTime], err error) {
+		began := time.Now()
+		err = compute()
+		kept.Exact.Run, kept.Measured.Seconds = *r, time.Since(began).Seconds()
+		kept.Exact.Model, kept.Exact.Strategy, kept.Exact.Ratio = "", "", Whole
+		if failure, failed := errors.AsType[cell.Failure](err); failed && (setup == nil || !cell.Foreign(*setup)) {
+			kept.Exact, err = KeptRun{Failed: string(failure)}, nil
+		}
+		return kept, err
 	})
-	*r = stored.Exact
+	if err == nil && stored.Exact.Failed != "" {
+		err = cell.Failure(stored.Exact.Failed)
+	}
+	*r = stored.Exact.Run
 	r.Model, r.Strategy, r.Baseline, r.Ratio = model, strategy, baseline, ratio
 	return err
+}
+
+// Key returns the hash of the cell of [Point.Execute], empty if it must not be stored.
+func (p *Point) Key() (string, error) {
+	k, ok := p.search().key(p.log.Schedule.SHA256, p.setup)
+	if !ok {
+		return "", nil
+	}
+	return k.Hash()
+}
+
+// judged is compute, whose lasting errors and panics are then failures.
+func (p *Point) judged(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = cell.Failure(fmt.Sprintf("panic: %v", v))
+		}
+	}()
+	if err = p.compute(ctx); !cell.Lasting(ctx, err) {
+		return err
+	}
+	if cause := errors.Unwrap(err); cause != nil && p.setup != nil && strings.HasPrefix(err.Error(), p.setup.Name+" ") {
+		err = cause // without the name
+	}
+	return cell.Failure(err.Error())
 }

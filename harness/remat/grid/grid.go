@@ -67,14 +67,16 @@ type Base struct {
 // errEmpty: the log allocates nothing.
 var errEmpty = errors.New("the log allocates no memory")
 
-func baseOf(l Log, o *Options) (Base, error) {
-	for _, h := range o.Heuristics {
+// BaseOf runs a log without a budget. It fails if the log allocates nothing, or if a heuristic
+// cannot run it.
+func BaseOf(l Log, liveness string, heuristics []string) (Base, error) {
+	for _, h := range heuristics {
 		if err := remat.Plannable(l.Schedule, h); err != nil {
 			return Base{}, fmt.Errorf("%s: %w", l.Model, err)
 		}
 	}
 	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited},
-		remat.Config{Heuristic: "lru", Liveness: o.Liveness}) // any heuristic: there are no victims
+		remat.Config{Heuristic: "lru", Liveness: liveness}) // any heuristic: there are no victims
 	if err == nil && res.Peak == 0 {
 		err = errEmpty
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/remat"
 )
@@ -100,14 +101,56 @@ func (r *Run) fill(res *remat.Result, log *remat.Schedule) {
 	}
 }
 
-type point struct {
-	log    *Log
-	setup  *setting.Setup // nil: counting
-	run    *Run           // the result; its name and settings are set before the run
-	config remat.Config
+// Case selects a run of a log with a strategy.
+type Case struct {
+	Heuristic string   `json:"heuristic"` // of remat.Heuristics or remat.Plans
+	Ladder    string   `json:"ladder"`    // of remat.Ladders
+	Ratio     Ratio    `json:"ratio"`     // budget as a share of the base peak
+	Settings  Settings `json:"settings"`  // the rest
 }
 
-func (p *point) memory() (remat.Memory, func() error, error) {
+// Check validates a case without running anything.
+func (c *Case) Check() error {
+	if c.Ratio <= 0 || c.Ratio > maxRatio {
+		return fmt.Errorf("ratio %v: %w", c.Ratio, errRatio)
+	}
+	return cmp.Or(CheckLimit(c.Settings.Limit), c.Settings.Check(c.Heuristic, c.Ladder))
+}
+
+// Point is one run of a log.
+type Point struct {
+	log      *Log
+	setup    *setting.Setup // nil: counting
+	run      *Run           // the result; its name and settings are set before the run
+	config   remat.Config
+	settings Settings
+	// Cells are runs that are computed only once; nil: the run is computed.
+	Cells *cell.Cells
+	// Failures makes the errors and panics that every repetition would have a [cell.Failure], which
+	// is kept in the cell.
+	Failures bool
+}
+
+// NewPoint returns a run. The base is the log's, with the liveness of the case. A nil setup is the
+// counting memory.
+func NewPoint(l *Log, b *Base, setup *setting.Setup, c Case) (*Point, error) {
+	p := &Point{log: l, setup: setup, settings: c.Settings, run: &Run{
+		Model: b.Model, SHA256: b.SHA256, Strategy: Counting, Ladder: c.Ladder, Heuristic: c.Heuristic,
+		Liveness: c.Settings.Liveness, Ratio: c.Ratio, Budget: c.Ratio.Of(b.Peak), BasePeak: b.Peak, LowerBound: b.LowerBound,
+	}}
+	if setup != nil {
+		p.run.Strategy, p.run.Baseline = setup.Name, setup.Baseline
+	}
+	var err error
+	if p.config, err = c.Settings.config(p.run.Budget, setup == nil); err != nil {
+		return nil, err
+	}
+	p.config.Heuristic, p.config.Ladder, p.config.Limit = c.Heuristic, c.Ladder, limitOf(c.Settings.Limit, b.Time)
+	p.config.Budget = p.run.Budget
+	return p, nil
+}
+
+func (p *Point) memory() (remat.Memory, func() error, error) {
 	if p.setup == nil {
 		return &remat.Counter{Budget: p.run.Budget}, func() error { return nil }, nil
 	}
@@ -118,14 +161,30 @@ func (p *point) memory() (remat.Memory, func() error, error) {
 	return m, m.Close, nil
 }
 
-// execute runs the point, unless its cell is stored.
-func (p *point) execute(ctx context.Context, o *Options) error {
-	s := searchOf(o, p.run.Heuristic, p.run.Ladder, p.run.Budget)
-	s.Limit = p.config.Limit
-	return p.run.recall(ctx, o.Cells, p.log.Schedule.SHA256, p.setup, s, func() error { return p.compute(ctx) })
+func (p *Point) search() searchKey {
+	return searchKey{Heuristic: p.run.Heuristic, Ladder: p.run.Ladder, Budget: p.run.Budget, Limit: p.config.Limit,
+		Settings: p.settings}
 }
 
-func (p *point) compute(ctx context.Context) error {
+// Execute runs the point, unless its cell is stored, and returns the result.
+func (p *Point) Execute(ctx context.Context) (*Run, error) {
+	compute := p.compute
+	if p.Failures {
+		compute = p.judged
+	}
+	err := p.run.recall(ctx, p.Cells, p.log.Schedule.SHA256, p.setup, p.search(), func() error { return compute(ctx) })
+	return p.run, p.named(err)
+}
+
+// named returns an error with the names of the run.
+func (p *Point) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s on %s by %s at %v: %w", p.run.Strategy, p.run.Model, p.run.Heuristic, p.run.Ratio, err)
+}
+
+func (p *Point) compute(ctx context.Context) error {
 	m, done, err := p.memory()
 	if err != nil {
 		return err
@@ -138,20 +197,19 @@ func (p *point) compute(ctx context.Context) error {
 	if err == nil && res.Verdict == remat.Stopped {
 		err = ctx.Err()
 	}
-	if err != nil {
-		return fmt.Errorf("%s on %s by %s at %v: %w", p.run.Strategy, p.run.Model, p.run.Heuristic, p.run.Ratio, err)
+	if err == nil {
+		p.run.fill(&res, p.log.Schedule)
 	}
-	p.run.fill(&res, p.log.Schedule)
-	return nil
+	return err
 }
 
 // Grid runs every log with every strategy, counting first, under every heuristic and budget. If ctx
 // ends, it returns its error and a report with the completed lines.
 func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Provenance: provenance.Read(), Settings: o.Settings}
-	var points []point
+	var points []*Point
 	for i := range logs {
-		base, err := baseOf(logs[i], &o)
+		base, err := BaseOf(logs[i], o.Liveness, o.Heuristics)
 		if err != nil {
 			return nil, err
 		}
@@ -169,7 +227,7 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 	}
 	var steps atomic.Int64 // schedule steps of completed runs
 	err := parallel(ctx, len(points), o.Workers, func(i int) error {
-		err := points[i].execute(ctx, &o)
+		_, err := points[i].Execute(ctx)
 		if finished[i] = err == nil; err == nil && o.Done != nil {
 			o.Done(float64(steps.Add(int64(len(points[i].log.Schedule.Steps)))) / float64(all))
 		}
@@ -193,27 +251,23 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 
 // pointsOf returns the points of a log, line by line. The counting memory runs with one ladder,
 // since it has no blocks to move.
-func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []point, err error) {
-	line := func(heuristic, strategy, ladder string, setup *setting.Setup) {
-		baseline := setup != nil && setup.Baseline
+func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []*Point, err error) {
+	line := func(heuristic, ladder string, setup *setting.Setup) {
 		for _, ratio := range o.Ratios {
-			p := point{log: l, setup: setup, run: &Run{
-				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
-				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, LowerBound: b.LowerBound, Baseline: baseline,
-			}}
-			if p.config, err = o.config(p.run.Budget, setup == nil); err != nil {
+			p, failed := NewPoint(l, b, setup, Case{heuristic, ladder, ratio, o.Settings})
+			if failed != nil {
+				err = failed
 				return
 			}
-			p.config.Heuristic, p.config.Ladder, p.config.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
-			p.config.Budget = p.run.Budget
+			p.Cells = o.Cells
 			points = append(points, p)
 		}
 	}
 	for _, h := range o.Heuristics {
-		line(h, Counting, Evict, nil)
+		line(h, Evict, nil)
 		for i := range setups {
 			for _, ladder := range o.Ladders {
-				line(h, setups[i].Name, ladder, &setups[i])
+				line(h, ladder, &setups[i])
 			}
 		}
 	}

@@ -30,11 +30,56 @@ type Settings struct {
 	Seed         uint64  `json:"seed"`           // for random choices
 }
 
+// Usual returns the options of a grid for which nothing is chosen.
+func Usual() Options {
+	return Options{
+		Settings: Settings{Liveness: "eager", Trigger: remat.Triggers()[0], Defrag: remat.DefragKinds()[0], Sampling: "none",
+			ParentOrder: ParentOrders()[0], Limit: 2},
+		Heuristics: []string{"eq", "mge", "coop"}, Ladders: []string{Evict, DefragFirst}, Ratios: usualRatios(),
+	}
+}
+
+// UsualRatios are the budgets of [Usual], as [ParseRatios] reads them.
+const UsualRatios = "0.1:1.0:0.1"
+
+func usualRatios() []Ratio {
+	all, err := ParseRatios(UsualRatios)
+	if err != nil {
+		panic(err) // a constant
+	}
+	return all
+}
+
+// ParseHeuristics expands each name that means several heuristics, and drops repetitions.
+func ParseHeuristics(names []string) (all []string, err error) {
+	for _, name := range names {
+		list, err := remat.Variants(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, nil
+}
+
 var (
+	errLimit   = errors.New("want more than 1, at most 1000000")
 	errNumber  = errors.New("want none, stride, mge, or a number from 1 to 1000000")
 	errMinimum = errors.New(`want a size such as 1MiB or 1MiB,cut, or a percentage such as 1%`)
 	errShare   = errors.New("want more than 0, at most 1")
 )
+
+// CheckLimit validates a [Settings].Limit.
+func CheckLimit(limit float64) error {
+	if !(limit > 1 && limit <= 1e6) {
+		return errLimit
+	}
+	return nil
+}
 
 func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err error) {
 	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, EagerInRemat: s.EagerInRemat}

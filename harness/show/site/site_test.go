@@ -26,9 +26,9 @@ func committed(t *testing.T) []sweep.Result {
 	const path = "../../../benchmarks/results/board/online.parquet"
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	rows, err := sweep.ReadResults(bytes.NewReader(text), int64(len(text)), path, budget.New(1<<30))
+	results, err := sweep.ReadResults(bytes.NewReader(text), int64(len(text)), path, budget.New(1<<30))
 	require.NoError(t, err)
-	return rows
+	return results.Traces
 }
 
 func filesOf(t *testing.T, results []sweep.Result) []site.File {

@@ -5,13 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/cell"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -133,21 +129,15 @@ func (c *Trial) runKey() searchKey {
 	return searchKey{Kind: kind, Capacity: c.o.Capacity, Card: c.card}
 }
 
-// Failure is an error that is the result of a run. Every repetition has it, so its text has neither
-// the name of a trace or strategy nor a place in a file.
-type Failure string
-
-func (f Failure) Error() string { return string(f) }
-
 // stored returns the run from the cell of the trial.
 func (c *Trial) stored(ctx context.Context) (Run, error) {
 	compute := func() (r cell.Result[KeptFigures, KeptMeasured], err error) {
 		began := time.Now()
 		row, err := c.judged(ctx)
 		r.Measured = KeptMeasured{row.Measured, time.Since(began).Seconds()}
-		failure, failed := errors.AsType[Failure](err)
+		failure, failed := errors.AsType[cell.Failure](err)
 		switch {
-		case failed && !c.foreign():
+		case failed && !cell.Foreign(c.setup):
 			r.Exact.Failed, err = string(failure), nil
 		case err == nil:
 			r.Exact.Figures = row.anonymous()
@@ -164,7 +154,7 @@ func (c *Trial) stored(ctx context.Context) (Run, error) {
 	}
 	r, err := cell.Recall(ctx, cells, k, compute)
 	if err == nil && r.Exact.Failed != "" {
-		err = Failure(r.Exact.Failed)
+		err = cell.Failure(r.Exact.Failed)
 	}
 	if err != nil {
 		return Run{}, err
@@ -172,13 +162,6 @@ func (c *Trial) stored(ctx context.Context) (Run, error) {
 	row := Run{r.Exact.Figures, r.Measured.Measured}
 	c.named(&row)
 	return row, nil
-}
-
-// foreign reports whether code outside this program decides, which may fail for reasons of its
-// machine.
-func (c *Trial) foreign() bool {
-	_, ok := c.setup.Config.(setting.ForeignConfig)
-	return ok
 }
 
 // judged is run with the failures of [Options].Failures.
@@ -190,33 +173,26 @@ func (c *Trial) judged(ctx context.Context) (row Run, err error) {
 		switch p := recover().(type) {
 		case nil:
 		case *replayPanic:
-			row, err = Run{}, Failure(fmt.Sprintf("panic: %v", p.value))
+			row, err = Run{}, cell.Failure(fmt.Sprintf("panic: %v", p.value))
 		default:
 			panic(p)
 		}
 	}()
 	row, err = c.run(ctx)
-	if lasting(ctx, err) && c.o.Rotate != 0 { // which capacity fails first depends on the order
+	if cell.Lasting(ctx, err) && c.o.Rotate != 0 { // which capacity fails first depends on the order
 		c.o.Rotate = 0
 		row, err = c.run(ctx)
 	}
-	if lasting(ctx, err) {
+	if cell.Lasting(ctx, err) {
 		err = c.failure(err)
 	}
 	return row, err
 }
 
-// lasting reports whether an error is of a replay, and not of a file, the store or the system.
-func lasting(ctx context.Context, err error) bool {
-	_, file := errors.AsType[*fs.PathError](err)
-	_, system := errors.AsType[syscall.Errno](err)
-	return err != nil && ctx.Err() == nil && !file && !system && !errors.Is(err, io.ErrUnexpectedEOF) && !cell.OfStore(err)
-}
-
 // failure returns an error without the names and places that it may have.
-func (c *Trial) failure(err error) Failure {
+func (c *Trial) failure(err error) cell.Failure {
 	if rejected, ok := errors.AsType[*replay.RejectedError](err); ok {
-		return Failure(fmt.Sprintf("event %d: %v", rejected.Event, rejected))
+		return cell.Failure(fmt.Sprintf("event %d: %v", rejected.Event, rejected))
 	}
 	if on, ok := errors.AsType[*capacityError](err); ok {
 		err = on.error
@@ -225,7 +201,7 @@ func (c *Trial) failure(err error) Failure {
 		strings.HasPrefix(err.Error(), c.setup.Name+" on "+c.trace.Head().Header.Name+": ") {
 		err = cause
 	}
-	return Failure(err.Error())
+	return cell.Failure(err.Error())
 }
 
 // capacityError is an error of a replay on a device of some bytes.

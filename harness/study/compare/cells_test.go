@@ -233,7 +233,7 @@ func TestFailuresHaveNoNames(t *testing.T) {
 	})
 	s, err := setting.Catalogue{spec}.Lookup("picky", nil)
 	require.NoError(t, err)
-	var failures []compare.Failure
+	var failures []cell.Failure
 	for i := range 3 {
 		tr, err := trace.Read(strings.NewReader(fragmenting()), fmt.Sprint("name", i, ".trace"), trace.Options{})
 		require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestFailuresHaveNoNames(t *testing.T) {
 		d := cell.Over(storeIn(t))
 		o := compare.Options{Cells: d, Probes: d, Failures: true, Rotate: i}
 		_, err = compare.NewTrial(compare.NewPool(2, 0), p, s, o).Run(t.Context())
-		failure, ok := errors.AsType[compare.Failure](err)
+		failure, ok := errors.AsType[cell.Failure](err)
 		require.True(t, ok, "%v", err)
 		failures = append(failures, failure)
 	}
@@ -271,7 +271,7 @@ func TestPassingFailuresAreNotKept(t *testing.T) {
 		require.NoError(t, err)
 		o := compare.Options{Cells: cell.Over(d), Failures: true}
 		_, err = compare.NewTrial(compare.NewPool(1, 0), p, s, o).Run(t.Context())
-		_, result := errors.AsType[compare.Failure](err)
+		_, result := errors.AsType[cell.Failure](err)
 		require.Equal(t, spec.Name == "outside", result, "%v", err)
 		names, err := d.Names(t.Context(), "")
 		require.NoError(t, err)
@@ -336,7 +336,7 @@ func TestFailuresAreResults(t *testing.T) {
 			o := compare.Options{Cells: cell.Over(d), Failures: true}
 			trial := compare.NewTrial(compare.NewPool(1, 0), p, s, o)
 			_, err = trial.Run(t.Context())
-			failure, ok := errors.AsType[compare.Failure](err)
+			failure, ok := errors.AsType[cell.Failure](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, c.want, string(failure))
 		}

@@ -38,17 +38,44 @@ func (r *Result) row() *Row {
 		Device: r.Target, Search: r.Search, FreeAt: r.FreeAt, Learn: r.Learn, Cost: float64(r.Events)}
 }
 
+// rows returns the rows of the plan that results are of.
+func (r *Results) rows() (all []*Row) {
+	for i := range r.Traces {
+		all = append(all, r.Traces[i].row())
+	}
+	for i := range r.Logs {
+		all = append(all, r.Logs[i].row())
+	}
+	return all
+}
+
+// byCell returns a [Result] or [RematResult] of each cell.
+func (r *Results) byCell() map[string]any {
+	all := map[string]any{}
+	for i := range r.Traces {
+		all[r.Traces[i].Cell] = &r.Traces[i]
+	}
+	for i := range r.Logs {
+		all[r.Logs[i].Cell] = &r.Logs[i]
+	}
+	return all
+}
+
+// Len returns the number of results.
+func (r *Results) Len() int { return len(r.Traces) + len(r.Logs) }
+
 // Sample returns a share of the cells of some results, at least one, chosen by a seed, in the order
 // of the results, and the number of all cells.
-func Sample(results []Result, share float64, seed uint64) (chosen []Result, cells int) {
+func Sample(results Results, share float64, seed uint64) (chosen Results, cells int) {
+	var all []int // rows without repetitions
 	seen := map[string]bool{}
-	for _, r := range results {
+	for i, r := range results.rows() {
 		if !seen[r.Cell] {
 			seen[r.Cell] = true
-			chosen = append(chosen, r)
+			all = append(all, i)
 		}
 	}
-	cells = len(chosen)
+	cells = len(all)
 	n := min(cells, max(1, int(math.Ceil(share*float64(cells)-1e-9))))
 	random := workload.NewRand(seed)
 	order := make([]int, cells)
@@ -60,44 +87,49 @@ func Sample(results []Result, share float64, seed uint64) (chosen []Result, cell
 		order[i], order[k] = order[k], order[i]
 	}
 	slices.Sort(order[:n])
-	for i, k := range order[:n] {
-		chosen[i] = chosen[k]
+	for _, k := range order[:n] {
+		if i := all[k]; i < len(results.Traces) {
+			chosen.Traces = append(chosen.Traces, results.Traces[i])
+		} else {
+			chosen.Logs = append(chosen.Logs, results.Logs[i-len(results.Traces)])
+		}
 	}
-	return chosen[:n], cells
+	return chosen, cells
 }
 
 // Repeat computes cells again and compares all exact figures. The worker's store must be empty, or
 // results that it holds are believed. The worker opens traces by their path in the results.
-func Repeat(ctx context.Context, results []Result, w Worker) ([]Difference, error) {
+func Repeat(ctx context.Context, results Results, w Worker) ([]Difference, error) {
 	var all []Difference
-	for rest := results; len(rest) > 0; {
-		learn := rest[0].Learn // a run has one forecast
-		var now, later []Result
-		for _, r := range rest {
+	was, order := results.byCell(), map[string]int{}
+	rows := results.rows()
+	for i, r := range rows {
+		order[r.Cell] = i
+	}
+	for len(rows) > 0 {
+		learn := rows[0].Learn // a run has one forecast
+		var now, later []*Row
+		for _, r := range rows {
 			if r.Learn == learn {
 				now = append(now, r)
 			} else {
 				later = append(later, r)
 			}
 		}
-		found, err := repeat(ctx, now, w)
+		found, err := repeat(ctx, now, was, w)
 		if err != nil {
 			return nil, err
 		}
-		all, rest = append(all, found...), later
-	}
-	order := map[string]int{}
-	for i := range results {
-		order[results[i].Cell] = i
+		all, rows = append(all, found...), later
 	}
 	slices.SortFunc(all, func(a, b Difference) int { return order[a.Row.Cell] - order[b.Row.Cell] })
 	return all, nil
 }
 
-func repeat(ctx context.Context, results []Result, w Worker) (all []Difference, err error) {
+// repeat computes the cells of some rows again and compares them with results, by cell.
+func repeat(ctx context.Context, rows []*Row, was map[string]any, w Worker) (all []Difference, err error) {
 	p := &Plan{}
-	for i := range results {
-		r := results[i].row()
+	for _, r := range rows {
 		setup, err := Lookup(w.Catalogue, r.Strategy, r.Config)
 		if err != nil {
 			return nil, fmt.Errorf("%v: %w", r, err)
@@ -122,12 +154,10 @@ func repeat(ctx context.Context, results []Result, w Worker) (all []Difference, 
 	if len(m.Missing) > 0 {
 		return nil, fmt.Errorf("%v: stopped before it was computed", &p.Rows[m.Missing[0]])
 	}
-	was := map[string]*Result{}
-	for i := range results {
-		was[results[i].Cell] = &results[i]
-	}
-	for i := range m.Results {
-		d, err := differ(was[p.Rows[i].Cell], &m.Results[i])
+	again := m.byCell()
+	for i := range p.Rows {
+		cell := p.Rows[i].Cell
+		d, err := differ(was[cell], again[cell])
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +170,7 @@ func repeat(ctx context.Context, results []Result, w Worker) (all []Difference, 
 }
 
 // differ returns the first figure in which two results of a cell differ, nil if they are equal.
-func differ(was, now *Result) (*Difference, error) {
+func differ(was, now any) (*Difference, error) {
 	a, err := columns(was)
 	if err != nil {
 		return nil, err
@@ -166,7 +196,7 @@ type column struct {
 var errObject = errors.New("want an object")
 
 // columns returns the columns of a result in order.
-func columns(r *Result) (all []column, err error) {
+func columns(r any) (all []column, err error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

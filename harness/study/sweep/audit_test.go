@@ -11,17 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/study/sweep"
-	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/trace/flat"
-	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
 // audited returns merged results as a reader of their file gets them. Some have a forecast, some a
 // limit, and one setup fails.
-func audited(t *testing.T) []sweep.Result {
+func audited(t *testing.T) sweep.Results {
 	t.Helper()
-	var all []sweep.Result
+	var all sweep.Results
 	for _, text := range []string{
 		"traces: [short, long]\nsearches: [quick]\nstrategies: [bestfit, bfc, slab:blaze]\n",
 		"traces: [long]\nlearn: short\nsearches: [replay]\nstrategies: [stalloc]\n",
@@ -31,13 +28,13 @@ func audited(t *testing.T) []sweep.Result {
 		require.NoError(t, err)
 		m, err := p.Merge(t.Context(), d)
 		require.NoError(t, err)
-		all = append(all, m.Results...)
+		all.Traces = append(all.Traces, m.Traces...)
 	}
 	var b bytes.Buffer
-	require.NoError(t, parquet.WriteTable(&b, flat.Of(all), trace.Pair{Key: sweep.SchemaKey, Value: sweep.ResultsSchema}))
+	require.NoError(t, all.Write(&b))
 	read, err := sweep.ReadResults(bytes.NewReader(b.Bytes()), int64(b.Len()), "results.parquet", budget.New(0))
 	require.NoError(t, err)
-	require.Len(t, read, 7)
+	require.Equal(t, 7, read.Len())
 	return read
 }
 
@@ -62,33 +59,33 @@ func TestRepeatNamesTheDifference(t *testing.T) {
 		"semantics":     {func(r *sweep.Result) { r.Semantics = "0" }, "semantics is 0 in the results and "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bad := slices.Clone(good)
-			bad[1].MinCapacity = new(*bad[1].MinCapacity)
-			c.change(&bad[1])
+			bad := sweep.Results{Traces: slices.Clone(good.Traces)}
+			bad.Traces[1].MinCapacity = new(*bad.Traces[1].MinCapacity)
+			c.change(&bad.Traces[1])
 			found, err := sweep.Repeat(t.Context(), bad, worker(storeIn(t)))
 			require.NoError(t, err)
 			require.Len(t, found, 1)
 			require.ErrorContains(t, &found[0], c.want)
-			require.ErrorContains(t, &found[0], good[1].Cell[:12]+": bfc")
+			require.ErrorContains(t, &found[0], good.Traces[1].Cell[:12]+": bfc")
 		})
 	}
-	bad := slices.Clone(good)
-	bad[1].Strategy = "bcf"
+	bad := sweep.Results{Traces: slices.Clone(good.Traces)}
+	bad.Traces[1].Strategy = "bcf"
 	_, err := sweep.Repeat(t.Context(), bad, worker(storeIn(t)))
 	require.ErrorContains(t, err, `unknown strategy "bcf"`)
 }
 
 func TestSample(t *testing.T) {
-	var rows []sweep.Result
+	var rows sweep.Results
 	for i := range 400 {
-		rows = append(rows, sweep.Result{Cell: fmt.Sprintf("%064d", i/2)}) // two names of each cell
+		rows.Traces = append(rows.Traces, sweep.Result{Cell: fmt.Sprintf("%064d", i/2)}) // two names of each cell
 	}
 	for share, want := range map[float64]int{0: 1, 0.001: 1, 0.01: 2, 0.011: 3, 0.5: 100, 1: 200} {
 		chosen, cells := sweep.Sample(rows, share, 3)
 		assert.Equal(t, 200, cells)
-		assert.Len(t, chosen, want)
+		assert.Equal(t, want, chosen.Len())
 		byCell := func(a, b sweep.Result) int { return strings.Compare(a.Cell, b.Cell) }
-		assert.True(t, slices.IsSortedFunc(chosen, byCell))
+		assert.True(t, slices.IsSortedFunc(chosen.Traces, byCell))
 		again, _ := sweep.Sample(rows, share, 3)
 		assert.Equal(t, chosen, again)
 	}
@@ -118,8 +115,7 @@ func TestReadResultsRefuses(t *testing.T) {
 		`device "gpu"`:               {Cell: fmt.Sprintf("%064d", 1), Search: sweep.Quick, Target: "gpu"},
 	} {
 		var b bytes.Buffer
-		require.NoError(t, parquet.WriteTable(&b, flat.Of([]sweep.Result{r}),
-			trace.Pair{Key: sweep.SchemaKey, Value: sweep.ResultsSchema}))
+		require.NoError(t, (&sweep.Results{Traces: []sweep.Result{r}}).Write(&b))
 		_, err := sweep.ReadResults(bytes.NewReader(b.Bytes()), int64(b.Len()), "r.parquet", budget.New(0))
 		require.ErrorContains(t, err, "r.parquet: ")
 		require.ErrorContains(t, err, want)

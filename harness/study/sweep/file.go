@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -23,6 +24,7 @@ const SchemaKey = "vramyard.schema"
 const (
 	PlanSchema    = "vramyard-sweep-plan/1"    // rows are a [Row]
 	ResultsSchema = "vramyard-sweep-results/1" // rows are a [Result]
+	RematSchema   = "vramyard-sweep-remat/1"   // rows are a [RematResult]
 	TimesSchema   = "vramyard-sweep-times/1"   // rows are a [Timed]
 )
 
@@ -44,7 +46,11 @@ func ReadPlan(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*P
 	}
 	p.Rows = rows
 	for i := range rows {
-		if err := rows[i].check(); err != nil {
+		err := rows[i].check()
+		if err == nil && rows[i].Search == Remat != (rows[0].Search == Remat) {
+			err = errBoth
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", name, i, err)
 		}
 	}
@@ -75,6 +81,12 @@ func (r *Row) check() error {
 	if !finite(r.Cost) || r.Events < 0 {
 		return fmt.Errorf("cost %v of %d events: want no negative numbers", r.Cost, r.Events)
 	}
+	switch {
+	case r.Search == Remat && r.Case != nil:
+		return r.Case.Check()
+	case r.Case != nil:
+		return fmt.Errorf("search %q of a log: want %q", r.Search, Remat)
+	}
 	if _, err := parseSearch(string(r.Search)); err != nil {
 		return err
 	}
@@ -96,15 +108,50 @@ func ReadTimes(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([
 	return rows, nil
 }
 
+// table writes a table with its schema.
+func table[R any](w io.Writer, rows []R, schema string) error {
+	return parquet.WriteTable(w, flat.Of(rows), trace.Pair{Key: SchemaKey, Value: schema})
+}
+
+// WriteTimes writes the times of computed cells as Parquet.
+func WriteTimes(w io.Writer, times []Timed) error { return table(w, times, TimesSchema) }
+
+// Write writes the results as Parquet. They must be of traces or of logs.
+func (r *Results) Write(w io.Writer) error {
+	if len(r.Logs) > 0 {
+		return table(w, r.Logs, RematSchema)
+	}
+	return table(w, r.Traces, ResultsSchema)
+}
+
+// Results are the rows of a file of merged results: of traces or of logs.
+type Results struct {
+	Traces []Result
+	Logs   []RematResult
+}
+
 // ReadResults reads merged results.
-func ReadResults(r io.ReaderAt, size int64, name string, memory *budget.Budget) ([]Result, error) {
-	rows, _, err := parquet.ReadTable[Result](r, size, name, memory, HasSchema(ResultsSchema))
-	for i := range rows {
+func ReadResults(r io.ReaderAt, size int64, name string, memory *budget.Budget) (all Results, err error) {
+	schema := ""
+	either := func(metadata map[string]string) error {
+		if schema = metadata[SchemaKey]; schema == RematSchema {
+			return errLogs
+		}
+		return HasSchema(ResultsSchema)(metadata)
+	}
+	all.Traces, _, err = parquet.ReadTable[Result](r, size, name, memory, either)
+	if schema == RematSchema {
+		all.Logs, _, err = parquet.ReadTable[RematResult](r, size, name, memory, HasSchema(RematSchema))
+	}
+	for i, row := range all.rows() {
 		if err == nil {
-			if err = rows[i].row().check(); err != nil {
+			if err = row.check(); err != nil {
 				err = fmt.Errorf("%s: row %d: %w", name, i, err)
 			}
 		}
 	}
-	return rows, err
+	return all, err
 }
+
+// errLogs: the results are of logs.
+var errLogs = errors.New("results of logs")

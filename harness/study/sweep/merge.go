@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/internal/units"
@@ -44,45 +46,64 @@ type Timed struct {
 
 // Merged is the content of a store for a plan.
 type Merged struct {
-	Results  []Result // of the cells that the store has
-	Times    []Timed  // of the same cells
-	Missing  []int    // rows whose cells the store does not have
-	Failed   []int    // rows whose results are failures
-	Disputed []string // cells on whose exact figures two workers disagree
+	Results
+	Times    []Timed        // of the same cells
+	Missing  []int          // rows whose cells the store does not have
+	Failures map[int]string // errors of the rows whose results are failures
+	Disputed []string       // cells on whose exact figures two workers disagree
 }
 
 // Merge reads the cells of a plan.
 func (p *Plan) Merge(ctx context.Context, s cell.Store) (*Merged, error) {
-	kept := make([]*compare.Kept, len(p.Rows))
-	err := each(len(p.Rows), lookups, func(i int) error {
-		k, err := compare.ReadKept(ctx, s, p.Rows[i].Cell)
-		if err == nil {
-			kept[i] = &k
-		} else if errors.Is(err, cell.ErrMissing) {
-			err = nil
+	stored := make([]*kept, len(p.Rows))
+	err := each(len(p.Rows), lookups, func(i int) (err error) {
+		if stored[i], err = p.Rows[i].read(ctx, s); errors.Is(err, cell.ErrMissing) {
+			stored[i], err = nil, nil
 		}
 		return err
 	})
-	m := &Merged{}
+	m := &Merged{Failures: map[int]string{}}
 	if err == nil {
 		err = m.disputes(ctx, p, s)
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i, k := range kept {
+	for i, k := range stored {
 		r := &p.Rows[i]
 		if k == nil {
 			m.Missing = append(m.Missing, i)
 			continue
 		}
-		if k.Failed != "" {
-			m.Failed = append(m.Failed, i)
+		if k.failed != "" {
+			m.Failures[i] = k.failed
 		}
-		m.Results = append(m.Results, r.result(k))
+		if r.Case != nil {
+			m.Logs = append(m.Logs, r.rematResult(k.run))
+		} else {
+			m.Traces = append(m.Traces, r.result(k.figures))
+		}
 		m.Times = append(m.Times, r.timed(k))
 	}
 	return m, nil
+}
+
+// kept is the cell of a row in a store.
+type kept struct {
+	failed  string
+	seconds float64
+	figures *compare.Kept // of a trace
+	run     *grid.Kept    // of a log
+}
+
+// read reads the cell of a row. The error is [cell.ErrMissing] if the store does not have it.
+func (r *Row) read(ctx context.Context, s cell.Store) (*kept, error) {
+	if r.Case != nil {
+		k, err := grid.ReadKept(ctx, s, r.Cell)
+		return &kept{failed: k.Failed, seconds: k.Seconds, run: &k}, err
+	}
+	k, err := compare.ReadKept(ctx, s, r.Cell)
+	return &kept{failed: k.Failed, seconds: k.Seconds, figures: &k}, err
 }
 
 func (r *Row) result(k *compare.Kept) Result {
@@ -95,10 +116,13 @@ func (r *Row) result(k *compare.Kept) Result {
 	return out
 }
 
-func (r *Row) timed(k *compare.Kept) Timed {
-	t := Timed{Cell: r.Cell, Trace: r.Name, Strategy: r.Strategy, Search: r.Search, Events: r.Events, Measured: k.Measured}
-	if k.Failed == "" {
-		t.Seconds = &k.Seconds
+func (r *Row) timed(k *kept) Timed {
+	t := Timed{Cell: r.Cell, Trace: r.Name, Strategy: r.Strategy, Search: r.Search, Events: r.Events}
+	if k.figures != nil {
+		t.Measured = k.figures.Measured
+	}
+	if k.failed == "" {
+		t.Seconds = &k.seconds
 	}
 	return t
 }
@@ -124,6 +148,10 @@ func (m *Merged) disputes(ctx context.Context, p *Plan, s cell.Store) error {
 
 // String names a row for a message.
 func (r *Row) String() string {
+	if r.Case != nil {
+		return fmt.Sprintf("%s: %s on %s by %s, %s, at %v", r.Cell[:12], r.Strategy, r.Trace, r.Case.Heuristic, r.Case.Ladder,
+			r.Case.Ratio)
+	}
 	return fmt.Sprintf("%s: %s on %s, %s, %s", r.Cell[:12], r.Strategy, r.Trace, r.Device, r.Search)
 }
 
@@ -147,25 +175,15 @@ func (p *Plan) Status(w io.Writer, m *Merged) error {
 		share = 1 - left/cost
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Done: %d of %s, %s of the predicted time; %d failed, %d missing.\n", len(m.Results),
-		units.Several(len(p.Rows), "cell"), units.Percent(share), len(m.Failed), len(m.Missing))
-	for n, i := range m.Failed {
+	fmt.Fprintf(&b, "Done: %d of %s, %s of the predicted time; %d failed, %d missing.\n", len(m.Times),
+		units.Several(len(p.Rows), "cell"), units.Percent(share), len(m.Failures), len(m.Missing))
+	for n, i := range slices.Sorted(maps.Keys(m.Failures)) {
 		if n == mostListed {
-			fmt.Fprintf(&b, "and %d more\n", len(m.Failed)-n)
+			fmt.Fprintf(&b, "and %d more\n", len(m.Failures)-n)
 			break
 		}
-		fmt.Fprintf(&b, "%v: %s\n", &p.Rows[i], units.Printable(m.failure(p.Rows[i].Cell)))
+		fmt.Fprintf(&b, "%v: %s\n", &p.Rows[i], units.Printable(m.Failures[i]))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// failure returns the error that is the result of a cell.
-func (m *Merged) failure(cell string) string {
-	for i := range m.Results {
-		if m.Results[i].Cell == cell {
-			return m.Results[i].Failed
-		}
-	}
-	return ""
 }

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -16,10 +18,10 @@ import (
 // Row is a row of a plan: one cell, with everything that a worker needs to compute it.
 type Row struct {
 	Cell        string          `json:"cell"`         // hash of the cell's key, also its name in the store
-	Trace       string          `json:"trace"`        // how the trace is opened; a relative path is relative to the plan
+	Trace       string          `json:"trace"`        // how the trace or log is opened; a relative path is relative to the plan
 	Name        string          `json:"name"`         // of the trace, for results
 	TraceSHA256 string          `json:"trace_sha256"` // of the decompressed file; empty: the trace is generated
-	Events      int             `json:"events"`       // of the trace
+	Events      int             `json:"events"`       // of the trace, or steps of the log
 	Strategy    string          `json:"strategy"`     // name and preset
 	Config      json.RawMessage `json:"config"`       // with its defaults filled in
 	Semantics   string          `json:"semantics"`    // version of the strategy's placements
@@ -27,10 +29,11 @@ type Row struct {
 	Search      Search          `json:"search"`       // the work
 	// least capacity of the recorded device in bytes; 0: not known
 	Card     device.Size   `json:"recorded_capacity_bytes"`
-	FreeAt   replay.FreeAt `json:"free_at"`     // when strategies without streams get a delayed free
-	Baseline bool          `json:"is_baseline"` // the strategy is one
-	Learn    string        `json:"learn"`       // trace that the strategy plans by, like Trace; empty: none
-	Cost     float64       `json:"cost"`        // predicted time; only ratios to other rows count
+	FreeAt   replay.FreeAt `json:"free_at"`           // when strategies without streams get a delayed free
+	Baseline bool          `json:"is_baseline"`       // the strategy is one
+	Learn    string        `json:"learn"`             // trace that the strategy plans by, like Trace; empty: none
+	Case     *grid.Case    `json:"remat" flat:"text"` // run of an op log; null: the row is of a trace
+	Cost     float64       `json:"cost"`              // predicted time; only ratios to other rows count
 }
 
 // Plan is the cells of a study.
@@ -45,19 +48,26 @@ type Opened struct {
 	Card   device.Size  // least capacity of the recorded device in bytes; 0: not known
 }
 
-// Open opens a trace of a study. It is the caller's: names and formats are not known here.
-type Open func(spec string) (Opened, error)
+// Open opens what a study names. It is the caller's: names and formats are not known here.
+type Open struct {
+	Trace func(spec string) (Opened, error)    // not nil if the study has traces
+	Log   func(spec string) (*grid.Log, error) // not nil if the study has logs
+}
 
 // typicalReplays are the predicted replays of a search; see compare's estimate of its own duration.
-var typicalReplays = map[Search]float64{Minimum: compare.TypicalReplays, Quick: compare.TypicalReplays / 2, Replay: 6}
+var typicalReplays = map[Search]float64{Minimum: compare.TypicalReplays, Quick: compare.TypicalReplays / 2, Replay: 6, Remat: 1}
 
 // mostRows bounds a plan.
 const mostRows = 10_000_000
 
+// errNoVersion: plug-ins without a hash, say, have no cells.
+var errNoVersion = errors.New("its placements have no version, so its results cannot be kept")
+
 // Make plans a study. Every trace is opened and read once. Traces of the study must be expanded:
 // without patterns. Speeds may be nil.
 func Make(ctx context.Context, s *Study, open Open, speeds *Speeds) (*Plan, error) {
-	if n := len(s.Traces) * len(s.Strategies) * len(s.Devices) * len(s.Searches); n > mostRows {
+	runs := len(s.Remat.Heuristics) * len(s.Remat.Ladders) * len(s.Remat.Ratios)
+	if n := (len(s.Traces)*len(s.Devices)*len(s.Searches) + len(s.Logs)*runs) * (len(s.Strategies) + 1); n > mostRows {
 		return nil, fmt.Errorf("%d cells: want at most %d", n, mostRows)
 	}
 	setups, training, err := learned(s.Learn, s.Strategies, open)
@@ -65,8 +75,25 @@ func Make(ctx context.Context, s *Study, open Open, speeds *Speeds) (*Plan, erro
 		return nil, err
 	}
 	p := &Plan{Seed: s.Seed}
+	add := func(rows []Row) {
+		for i := range rows {
+			rows[i].Cost = speeds.predict(&rows[i])
+		}
+		p.Rows = append(p.Rows, rows...)
+	}
+	for _, name := range s.Logs {
+		l, err := open.Log(name)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := s.rowsOfLog(name, l)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		add(rows)
+	}
 	for _, name := range s.Traces {
-		o, err := open(name)
+		o, err := open.Trace(name)
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +105,7 @@ func Make(ctx context.Context, s *Study, open Open, speeds *Speeds) (*Plan, erro
 		if err != nil {
 			return nil, err
 		}
-		for i := range rows {
-			rows[i].Cost = speeds.predict(&rows[i])
-		}
-		p.Rows = append(p.Rows, rows...)
+		add(rows)
 	}
 	return p, nil
 }
@@ -107,7 +131,7 @@ func (s *Study) rows(name string, o Opened, t *replay.Prepared, setups []setting
 					return nil, fmt.Errorf("%s: %w", name, err)
 				}
 				if r.Cell == "" {
-					return nil, fmt.Errorf("%s: its placements have no version, so its results cannot be kept", setup.Name)
+					return nil, fmt.Errorf("%s: %w", setup.Name, errNoVersion)
 				}
 				rows = append(rows, r)
 			}
@@ -121,7 +145,7 @@ func learned(spec string, setups []setting.Setup, open Open) ([]setting.Setup, *
 	if spec == "" {
 		return setups, nil, nil
 	}
-	o, err := open(spec)
+	o, err := open.Trace(spec)
 	if err != nil {
 		return nil, nil, err
 	}

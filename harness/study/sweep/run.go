@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 )
@@ -21,7 +22,7 @@ import (
 // Worker runs shards.
 type Worker struct {
 	Catalogue setting.Catalogue // has the strategies of the plan
-	Open      Open              // opens a trace of the plan
+	Open      Open              // opens the traces or logs of the plan
 	Store     cell.Store        // keeps the results
 	Workers   int               // cells at once; 0: one for each core
 	Memory    device.Size       // bytes that concurrent replays may take; 0: unlimited
@@ -75,7 +76,7 @@ func (p *Plan) Run(ctx context.Context, s Shard, w Worker) (Summary, error) {
 		if end < 0 {
 			end = len(missing)
 		}
-		err = r.trace(ctx, name, missing[:end])
+		err = r.begin(ctx, missing[:end])
 		missing = missing[end:]
 	}
 	r.running.Wait()
@@ -106,13 +107,13 @@ const lookups = 16
 func (r *shardRun) missing(ctx context.Context, shares []share) ([]share, error) {
 	absent := make([]bool, len(shares))
 	err := each(len(shares), lookups, func(i int) error {
-		kept, err := compare.ReadKept(ctx, r.Store, r.plan.Rows[shares[i].row].Cell)
+		kept, err := r.plan.Rows[shares[i].row].read(ctx, r.Store)
 		if errors.Is(err, cell.ErrMissing) {
 			absent[i] = true
 			return nil
 		}
 		if err == nil {
-			r.count(func(s *Summary) { s.Present++ }, kept.Failed != "")
+			r.count(func(s *Summary) { s.Present++ }, kept.failed != "")
 		}
 		return err
 	})
@@ -180,6 +181,9 @@ func (r *shardRun) learn(shares []share) error {
 
 // Lookup returns the setup of a row, which has the settings in its name too.
 func Lookup(c setting.Catalogue, strategy string, config json.RawMessage) (setting.Setup, error) {
+	if strategy == grid.Counting {
+		return setting.Setup{Name: strategy, Semantics: grid.CountingSemantics}, nil
+	}
 	name, _, _ := strings.Cut(strategy, "{")
 	setup, err := c.Lookup(name, config)
 	setup.Name = strategy
@@ -195,24 +199,66 @@ func (r *shardRun) stopped() bool {
 	}
 }
 
-// trace begins the cells of one trace, as places become free.
-func (r *shardRun) trace(ctx context.Context, name string, shares []share) error {
-	opened, err := r.Open(name)
+// task is the work of a cell.
+type task struct {
+	key func() (string, error) // of what is computed
+	run func(ctx context.Context) error
+}
+
+// opening is an opened trace or log.
+type opening struct {
+	hash string // of the decompressed file; empty: generated
+	task func(s share) (task, error)
+}
+
+// openTrace returns the tasks of cells of a trace.
+func (r *shardRun) openTrace(ctx context.Context, name string) (*opening, error) {
+	opened, err := r.Open.Trace(name)
 	if err != nil {
-		return err
-	}
-	if want, got := r.plan.Rows[shares[0].row].TraceSHA256, opened.Source.Head().Header.Hash; got != want {
-		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the trace has changed, so plan again: cells "+
-			"of other traces stay", name, got, want)
+		return nil, err
 	}
 	prepared, err := replay.Prepare(ctx, opened.Source)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	for _, s := range shares {
+	return &opening{hash: opened.Source.Head().Header.Hash, task: func(s share) (task, error) {
 		trial, err := r.trial(s, prepared, opened.Card)
 		if err != nil {
+			return task{}, err
+		}
+		return task{trial.Key, func(ctx context.Context) error {
+			_, err := trial.Run(ctx)
 			return err
+		}}, nil
+	}}, nil
+}
+
+// begin begins the cells of one trace or log, as places become free.
+func (r *shardRun) begin(ctx context.Context, shares []share) (err error) {
+	var o *opening
+	first := &r.plan.Rows[shares[0].row]
+	if first.Case != nil {
+		o, err = r.openLog(first.Trace)
+	} else {
+		o, err = r.openTrace(ctx, first.Trace)
+	}
+	if err != nil {
+		return err
+	}
+	if o.hash != first.TraceSHA256 {
+		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the file has changed, so plan again: cells "+
+			"of other files stay", first.Trace, o.hash, first.TraceSHA256)
+	}
+	for _, s := range shares {
+		t, err := o.task(s)
+		if err != nil {
+			return err
+		}
+		row := &r.plan.Rows[s.row]
+		if key, err := t.key(); err != nil {
+			return err
+		} else if key != row.Cell {
+			return &otherKey{s.row, row, key}
 		}
 		select {
 		case r.places <- struct{}{}:
@@ -226,13 +272,13 @@ func (r *shardRun) trace(ctx context.Context, name string, shares []share) error
 		}
 		r.running.Go(func() {
 			defer func() { <-r.places }()
-			r.compute(ctx, s.row, trial)
+			r.compute(ctx, s.row, t)
 		})
 	}
 	return nil
 }
 
-// trial returns the work of a cell. It fails if its key is not the plan's.
+// trial returns the work of a cell of a trace.
 func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compare.Trial, error) {
 	row := &r.plan.Rows[s.row]
 	d, err := ParseDevice(row.Device)
@@ -243,12 +289,7 @@ func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compar
 	if s.parts > 1 || float64(row.Events)*typicalReplays[row.Search] > longSearch {
 		o.Probes = r.cells
 	}
-	trial := row.trial(r.pool, t, r.setups[s.row], d, card, o)
-	key, err := trial.Key()
-	if err == nil && key != row.Cell {
-		err = &otherKey{s.row, row, key}
-	}
-	return trial, err
+	return row.trial(r.pool, t, r.setups[s.row], d, card, o), nil
 }
 
 // otherKey is the error of a row whose cell is not what the row describes.
@@ -265,9 +306,9 @@ func (e *otherKey) Error() string {
 }
 
 // compute computes a cell and counts its result.
-func (r *shardRun) compute(ctx context.Context, row int, trial *compare.Trial) {
-	_, err := trial.Run(ctx)
-	_, failed := errors.AsType[compare.Failure](err)
+func (r *shardRun) compute(ctx context.Context, row int, t task) {
+	err := t.run(ctx)
+	_, failed := errors.AsType[cell.Failure](err)
 	different, disagrees := errors.AsType[*cell.Disagreement](err)
 	switch {
 	case disagrees:

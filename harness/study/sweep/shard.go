@@ -82,7 +82,7 @@ func (p *Plan) blocks(target float64, most int) (all []block) {
 	byTrace := map[string][]int{}
 	for _, i := range p.cells() {
 		r := &p.Rows[i]
-		if r.Search == Replay || r.Cost <= target {
+		if r.Search == Replay || r.Search == Remat || r.Cost <= target {
 			byTrace[r.Trace] = append(byTrace[r.Trace], i)
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -23,7 +24,9 @@ import (
 
 // Study is a list of values for each axis of a sweep.
 type Study struct {
-	Traces     []string        // how each trace is opened: a file, a pattern or a name
+	Traces     []string        // how each trace is opened: a file, a pattern or a name; empty: the study is of logs
+	Logs       []string        // op logs of training steps, likewise; empty: the study is of traces
+	Remat      grid.Options    // how logs run: settings, heuristics, ladders and ratios
 	Strategies []setting.Setup // with their settings
 	Devices    []Device        // at least one
 	Searches   []Search        // at least one
@@ -53,10 +56,11 @@ const (
 func Searches() []Search { return []Search{Minimum, Quick, Replay} }
 
 var (
-	errStudy = errors.New("want a mapping with the keys traces and strategies")
+	errStudy = errors.New("want a mapping with the keys traces, or logs, and strategies")
 	errTexts = errors.New("want a list of texts")
 
-	errNoTraces     = errors.New("the key traces is missing")
+	errNoTraces     = errors.New("the keys traces and logs are missing: want one of them")
+	errBoth         = errors.New("want traces or logs, each in a study of its own")
 	errNoStrategies = errors.New("the key strategies is missing")
 	errSeed         = errors.New("want a number from 0 to 18446744073709551615")
 	errScalar       = errors.New("want a text")
@@ -68,7 +72,7 @@ var limits = strictyaml.Limits{Bytes: 1 << 18, Depth: 16}
 // ReadStudy reads a study from YAML, with the strategies of a catalogue. Its errors name line and
 // column.
 //
-//	traces: [cpu_unet_train, "runs/*.pickle", w1-live1000]
+//	traces: [cpu_unet_train, "runs/*.pickle", w1-live1000] # or logs: ["steps/*.log.gz"]
 //	strategies:                  # as in a grid of whatif
 //	  - bfc
 //	  - strategy: caching
@@ -78,6 +82,7 @@ var limits = strictyaml.Limits{Bytes: 1 << 18, Depth: 16}
 //	free_at: completed           # default
 //	learn: train.csv             # default: no strategy has a forecast
 //	seed: 1                      # default
+//	remat: {budgets: ["0.3:1.0:0.1"]} # how logs run; default: as the command remat
 func ReadStudy(r io.Reader, catalogue setting.Catalogue) (*Study, error) {
 	root, err := strictyaml.Read(r, limits)
 	if err != nil {
@@ -90,17 +95,22 @@ func ReadStudy(r io.Reader, catalogue setting.Catalogue) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Study{FreeAt: replay.AtCompleted, Seed: 1}
+	s := &Study{FreeAt: replay.AtCompleted, Seed: 1, Remat: grid.Usual()}
 	for _, p := range pairs {
 		if err := s.set(p.Key, p.Value, catalogue); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case len(s.Traces) == 0:
+	case len(s.Traces) == 0 && len(s.Logs) == 0:
 		return nil, strictyaml.At(root, errNoTraces)
+	case len(s.Traces) > 0 && len(s.Logs) > 0:
+		return nil, strictyaml.At(root, errBoth)
 	case len(s.Strategies) == 0:
 		return nil, strictyaml.At(root, errNoStrategies)
+	}
+	if err := s.checkKeys(pairs); err != nil {
+		return nil, err
 	}
 	if s.Devices == nil {
 		s.Devices = []Device{{Name: defaultDevice}}
@@ -111,6 +121,22 @@ func ReadStudy(r io.Reader, catalogue setting.Catalogue) (*Study, error) {
 	return s, nil
 }
 
+// checkKeys refuses keys that the subjects of the study have no use for.
+func (s *Study) checkKeys(pairs []strictyaml.Pair) error {
+	for _, p := range pairs {
+		switch name := p.Key.Value; {
+		case len(s.Logs) > 0 && slices.Contains(keysOfTraces, name):
+			return strictyaml.At(p.Key, fmt.Errorf("%s is for traces, and the study has logs", name))
+		case len(s.Logs) == 0 && name == "remat":
+			return strictyaml.At(p.Key, errors.New("remat is for logs, and the study has traces"))
+		}
+	}
+	return nil
+}
+
+// keysOfTraces are the keys of a study that logs have no use for.
+var keysOfTraces = []string{"devices", "searches", "free_at", "learn"}
+
 // defaultDevice is the name of the default device.
 const defaultDevice = "sim"
 
@@ -119,6 +145,10 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 	switch key.Value {
 	case "traces":
 		s.Traces, err = texts(value, func(text string) (string, error) { return text, nil })
+	case "logs":
+		s.Logs, err = texts(value, func(text string) (string, error) { return text, nil })
+	case "remat":
+		err = s.setRemat(value)
 	case "strategies":
 		s.Strategies, err = whatif.GridOf(value, catalogue)
 		if err == nil {
@@ -141,7 +171,7 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 			return n, err
 		})
 	default:
-		keys := []string{"traces", "strategies", "devices", "searches", "free_at", "learn", "seed"}
+		keys := append([]string{"traces", "logs", "strategies", "remat", "seed"}, keysOfTraces...)
 		err = strictyaml.At(key, fmt.Errorf("unknown field %q: %s", key.Value, nearest.Want(key.Value, keys)))
 	}
 	return err

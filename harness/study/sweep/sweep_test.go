@@ -17,10 +17,10 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/harness/trace"
-	"github.com/vramyard/vramyard/harness/trace/flat"
-	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/budget"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -55,11 +55,17 @@ func opened(spec string) (sweep.Opened, error) {
 	return sweep.Opened{Source: t}, err
 }
 
+// files opens the traces and logs of the tests.
+var files = sweep.Open{Trace: opened, Log: func(spec string) (*grid.Log, error) {
+	s, err := remat.ReadFile("../../remat/testdata/"+spec+".log.gz", nil)
+	return &grid.Log{Model: spec, Schedule: s}, err
+}}
+
 func planOf(t *testing.T, text string) *sweep.Plan {
 	t.Helper()
 	s, err := sweep.ReadStudy(strings.NewReader(text), strategies.All())
 	require.NoError(t, err)
-	p, err := sweep.Make(t.Context(), s, opened, nil)
+	p, err := sweep.Make(t.Context(), s, files, nil)
 	require.NoError(t, err)
 	return p
 }
@@ -72,7 +78,7 @@ func storeIn(t *testing.T) cell.Dir {
 }
 
 func worker(d cell.Store) sweep.Worker {
-	return sweep.Worker{Catalogue: strategies.All(), Open: opened, Store: d, Workers: 2}
+	return sweep.Worker{Catalogue: strategies.All(), Open: files, Store: d, Workers: 2}
 }
 
 // merged returns the merged results of a store as a file.
@@ -83,7 +89,7 @@ func merged(t *testing.T, p *sweep.Plan, d cell.Store) []byte {
 	require.Empty(t, m.Missing)
 	require.Empty(t, m.Disputed)
 	var b bytes.Buffer
-	require.NoError(t, parquet.WriteTable(&b, flat.Of(m.Results)))
+	require.NoError(t, m.Write(&b))
 	return b.Bytes()
 }
 
@@ -161,7 +167,7 @@ func TestAFailureIsAResult(t *testing.T) {
 	}))
 	s, err := sweep.ReadStudy(strings.NewReader("traces: [short]\nstrategies: [bestfit, broken]\n"), c)
 	require.NoError(t, err)
-	p, err := sweep.Make(t.Context(), s, opened, nil)
+	p, err := sweep.Make(t.Context(), s, files, nil)
 	require.NoError(t, err)
 	d := storeIn(t)
 	for i := range 2 {
@@ -173,8 +179,8 @@ func TestAFailureIsAResult(t *testing.T) {
 	}
 	m, err := p.Merge(t.Context(), d)
 	require.NoError(t, err)
-	require.Equal(t, []int{1}, m.Failed)
-	require.Equal(t, "broken: no table", m.Results[1].Failed)
+	require.Equal(t, map[int]string{1: "broken: no table"}, m.Failures)
+	require.Equal(t, m.Failures[1], m.Traces[1].Failed)
 	var b strings.Builder
 	require.NoError(t, p.Status(&b, m))
 	require.Regexp(t, `^Done: 2 of 2 cells, 100.0 % of the predicted time; 1 failed, 0 missing.\n`+
@@ -258,7 +264,7 @@ func TestAChangedInputIsRefused(t *testing.T) {
 		return err
 	}
 	require.ErrorContains(t, run(func(_ *sweep.Plan, w *sweep.Worker) {
-		w.Open = func(string) (sweep.Opened, error) { return opened("long") }
+		w.Open.Trace = func(string) (sweep.Opened, error) { return opened("long") }
 	}), "short: SHA-256 ")
 	require.ErrorContains(t, run(func(q *sweep.Plan, _ *sweep.Worker) { q.Rows[3].Config = []byte(`{"allow_growth":"x"}`) }),
 		"row 3 of the plan: configuration of bfc: allow_growth")
@@ -266,22 +272,22 @@ func TestAChangedInputIsRefused(t *testing.T) {
 		"row 3 of the plan, bfc{\"allow_growth\":true} on short: its cell is ")
 	missing := errors.New("disk: gone")
 	require.ErrorIs(t, run(func(_ *sweep.Plan, w *sweep.Worker) {
-		w.Open = func(string) (sweep.Opened, error) { return sweep.Opened{}, missing }
+		w.Open.Trace = func(string) (sweep.Opened, error) { return sweep.Opened{}, missing }
 	}), missing)
 }
 
 func TestReadStudyRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  "want a mapping with the keys traces and strategies",
+		"":                                  "want a mapping with the keys traces, or logs, and strategies",
 		"- a":                               "line 1, column 1: want a mapping",
 		"traces: [a]":                       "line 1, column 1: the key strategies is missing",
-		"strategies: [bfc]":                 "line 1, column 1: the key traces is missing",
+		"strategies: [bfc]":                 "line 1, column 1: the keys traces and logs are missing",
 		"traces: []\nstrategies: [bfc]":     "line 1, column 9: want a list of texts",
 		"traces: a\nstrategies: [bfc]":      "line 1, column 9: want a list of texts",
 		"traces: [a, a]\nstrategies: [bfc]": `line 1, column 13: "a" is given twice`,
 		"traces: [a]\nstrategies: [bcf]":    `line 2, column 14: unknown strategy "bcf": did you mean "bfc"?`,
 		"traces: [a]\nstrategies: bfc":      "line 2, column 13: want one list of strategies",
-		"traces: [a]\nstrategy: [bfc]":      `line 2, column 1: unknown field "strategy": want one of traces, strategies`,
+		"traces: [a]\nstrategy: [bfc]":      `line 2, column 1: unknown field "strategy": want one of traces, logs, strategies`,
 		"traces: [a]\ndevices: [cuda:0]":    `line 2, column 11: device "cuda:0": there are simulated devices only`,
 		"traces: [a]\nsearches: [minimal]":  `line 2, column 12: search "minimal": did you mean "minimum"?`,
 		"traces: [a]\nfree_at: soon":        `line 2, column 10: free at "soon"`,
@@ -303,7 +309,7 @@ func TestCellsOfTheWholeCatalogueAreFoundAgain(t *testing.T) {
 	text := "traces: [short]\nsearches: [replay]\nstrategies: [" + names + "]\n"
 	s, err := sweep.ReadStudy(strings.NewReader(text), c)
 	require.NoError(t, err)
-	p, err := sweep.Make(t.Context(), s, opened, nil)
+	p, err := sweep.Make(t.Context(), s, files, nil)
 	require.NoError(t, err)
 	w := worker(storeIn(t))
 	w.Catalogue = c
@@ -334,7 +340,7 @@ func TestSpeedsPredictTimes(t *testing.T) {
 	})
 	s, err := sweep.ReadStudy(strings.NewReader("traces: [short]\nstrategies: [bestfit, tlsf]\n"), strategies.All())
 	require.NoError(t, err)
-	p, err := sweep.Make(t.Context(), s, opened, speeds)
+	p, err := sweep.Make(t.Context(), s, files, speeds)
 	require.NoError(t, err)
 	events := float64(p.Rows[0].Events)
 	require.InDelta(t, 2*events, p.Rows[0].Cost, 1e-9)
@@ -358,7 +364,7 @@ func ExamplePlan_Run() {
 	if err != nil {
 		panic(err)
 	}
-	plan, err := sweep.Make(context.Background(), s, opened, nil)
+	plan, err := sweep.Make(context.Background(), s, files, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -371,7 +377,7 @@ func ExamplePlan_Run() {
 	if err != nil {
 		panic(err)
 	}
-	w := sweep.Worker{Catalogue: strategies.All(), Open: opened, Store: store}
+	w := sweep.Worker{Catalogue: strategies.All(), Open: files, Store: store}
 	for _, shard := range []sweep.Shard{{Index: 0, Count: 2}, {Index: 1, Count: 2}} {
 		if _, err := plan.Run(context.Background(), shard, w); err != nil {
 			panic(err)
@@ -381,7 +387,7 @@ func ExamplePlan_Run() {
 	if err != nil {
 		panic(err)
 	}
-	for _, r := range results.Results {
+	for _, r := range results.Traces {
 		fmt.Println(r.Strategy, *r.MinCapacity)
 	}
 	// Output:
@@ -416,5 +422,5 @@ strategies:
 	require.Equal(t, 3, s.Computed)
 	m, err := p.Merge(t.Context(), d)
 	require.NoError(t, err)
-	require.Equal(t, names[2], m.Results[2].Strategy)
+	require.Equal(t, names[2], m.Traces[2].Strategy)
 }

@@ -2,6 +2,7 @@ package flat_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,17 @@ type share int
 
 // Float returns the number.
 func (s share) Float() float64 { return float64(s) / 10 }
+
+// tenths is a share that can be read.
+type tenths int
+
+func (s tenths) Float() float64 { return float64(s) / 10 }
+
+func (s *tenths) UnmarshalJSON(text []byte) error {
+	x, err := strconv.ParseFloat(string(text), 64)
+	*s = tenths(x * 10)
+	return err
+}
 
 type machine struct {
 	CPU string `json:"cpu"`
@@ -136,4 +148,9 @@ func TestRowsAreFilledWithValues(t *testing.T) {
 		Share share `json:"share"`
 	}{{}})
 	require.EqualError(t, shares.Set(0, 0, 0.5), "0.5: want a value of flat_test.share")
+	read := []struct {
+		Tenths tenths `json:"tenths"`
+	}{{}}
+	require.NoError(t, flat.Of(read).Set(0, 0, 0.5))
+	require.EqualValues(t, 5, read[0].Tenths)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 )
 
 // Set sets the value of a column in a row, in the slice that was passed to [Of]. It takes the
@@ -82,6 +83,9 @@ func (c *Column) set(v reflect.Value, value any) error {
 		if v.CanFloat() && !v.OverflowFloat(x) {
 			v.SetFloat(x)
 			return nil
+		}
+		if into, ok := v.Addr().Interface().(json.Unmarshaler); ok && c.Kind == Float {
+			return into.UnmarshalJSON(strconv.AppendFloat(nil, x, 'g', -1, 64))
 		}
 	}
 	return fmt.Errorf("%v: want a value of %v", value, v.Type())
