@@ -245,8 +245,9 @@ func newBoardAudit(catalogue setting.Catalogue) *cobra.Command {
 byte for byte. The output says how many cells were checked, and how many may differ nevertheless with 95 % confidence.
 The exit status is 1 if a cell differs; each is named, with its first figure that differs.
 
-Traces inside the program are found by name. The file of any other trace is found by its name without endings in the
-folder of the table, or in --traces, and must have the hash in the table.`,
+Traces inside the program are found by name. The file of any other trace or op log is found by its path in the
+table, relative to the folder of the table or to --traces, or else by its name without endings in that folder. It must
+have the hash in the table.`,
 		Example: "  vramyard board audit results.parquet --sample 5% --seed 7",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -304,8 +305,8 @@ func audit(cmd *cobra.Command, c setting.Catalogue, results sweep.Results, share
 	return a, err
 }
 
-// filesIn opens the traces and logs of results by their names: inside the program, or a file in a
-// folder.
+// filesIn opens the traces and logs of results: inside the program, by their path relative to a
+// folder, or by their names in it.
 func filesIn(folder string, open sweep.Open) sweep.Open {
 	return sweep.Open{
 		Trace: func(spec string) (sweep.Opened, error) {
@@ -328,8 +329,16 @@ func filesIn(folder string, open sweep.Open) sweep.Open {
 	}
 }
 
-// named returns the path of the file in a folder that has the name of another one, endings aside.
+// named returns the path of a file, which may be relative to a folder, or else of the one in the
+// folder that has its name, endings aside.
 func named(spec, folder string) (string, error) {
+	path := filepath.FromSlash(spec)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return filepath.Abs(path)
+	}
 	want := stem(spec)
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -201,6 +201,10 @@ func TestBoardAudit(t *testing.T) {
 func TestBoardAuditFindsFiles(t *testing.T) {
 	file := write(t, "mine.trace", strings.Repeat("a 1 3MiB\na 2 5MiB\nf 1\nf 2\n", 50))
 	results := swept(t, fmt.Sprintf("traces: [%q]\nlearn: %q\nstrategies: [bfc, stalloc]\n", file, file))
+	succeed(t, "board", "audit", results, "--sample", "100%")
+	moved := filepath.Join(t.TempDir(), filepath.Base(file))
+	require.NoError(t, os.Rename(file, moved))
+	file = moved
 	succeed(t, "board", "audit", results, "--sample", "100%", "--traces", filepath.Dir(file))
 	status, _, stderr := command(t, "board", "audit", results, "--sample", "100%")
 	require.Equal(t, exitTrouble, status)

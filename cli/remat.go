@@ -67,9 +67,10 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 		RunE: f.run,
 	}
 	fl, usual := c.Flags(), grid.Usual()
-	fl.StringVar(&f.heuristics, "heuristics", strings.Join(usual.Heuristics, ","), "heuristics that select the victim, separated by commas: "+
-		strings.Join(heuristicNames(), ",")+"; with settings, as in eq:evict=drop/swap/cheaper or mge:size=2, "+
-		"a slash between alternatives")
+	fl.StringVar(&f.heuristics, "heuristics", strings.Join(usual.Heuristics, ","),
+		"heuristics that select the victim, separated by commas: "+
+			strings.Join(heuristicNames(), ",")+"; with settings, as in eq:evict=drop/swap/cheaper or mge:size=2, "+
+			"a slash between alternatives")
 	fl.StringVar(&f.megEngine, "megengine", "", "behave as this release of MegEngine, except for flags that are given: "+
 		strings.Join(releaseNames(), ", "))
 	fl.BoolVar(&f.listHeuristics, "list-heuristics", false, "print the formula and source of each heuristic, and exit")
@@ -78,8 +79,9 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 		"strategies that place the tensors, "+namedUsage)
 	fl.StringVar(&f.ladders, "ladders", strings.Join(usual.Ladders, ","), "actions after a failed request, separated by "+
 		"commas: "+ladderWords())
-	fl.StringVar(&f.budgets, "budgets", grid.UsualRatios, "budgets in base peaks, separated by commas, or as FROM:TO:STEP; "+
-		"with --batch sizes, as in 11GiB,24GiB")
+	fl.StringVar(&f.budgets, "budgets", grid.UsualRatios,
+		"budgets in base peaks, separated by commas, or as FROM:TO:STEP; "+
+			"with --batch sizes, as in 11GiB,24GiB")
 	fl.StringVar(&f.batch, "batch", "", "find the largest batch size that completes, in a range FROM:TO or FROM:TO:STEP, "+
 		"as in 32:512:8")
 	f.addSettings(fl, usual.Settings)
@@ -93,8 +95,9 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 
 // addSettings adds the flags that apply to all runs.
 func (f *rematFlags) addSettings(fl *pflag.FlagSet, usual grid.Settings) {
-	fl.Float64Var(&f.Limit, "limit", usual.Limit, "fail a run slower than this many times its compute time (defragmentation "+
-		"excluded)")
+	fl.Float64Var(&f.Limit, "limit", usual.Limit,
+		"fail a run slower than this many times its compute time (defragmentation "+
+			"excluded)")
 	fl.StringVar(&f.Liveness, "liveness", usual.Liveness, "treatment of unreferenced tensors: "+
 		strings.Join(remat.Livenesses(), ", "))
 	fl.StringVar(&f.Trigger, "trigger", usual.Trigger, "when tensors are evicted: "+

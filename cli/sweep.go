@@ -29,7 +29,7 @@ func newSweep(catalogue setting.Catalogue) *cobra.Command {
 		Use:   "sweep",
 		Short: "Run traces × strategies × settings × devices on any number of machines",
 		Long: `Run a study on any number of machines that share a folder or an S3 bucket. plan writes one row for each cell: a
-trace, a strategy with its settings, a device and a search. run computes one shard of the cells and skips those in the
+trace, a strategy with its settings, a device and a search; or an op log, a strategy, a heuristic and a budget. run computes one shard of the cells and skips those in the
 store. merge writes the results as one table. Every program that starts processes can start the workers: Slurm,
 Kubernetes, GNU parallel, Snakemake, Ray (examples/sweep). docs/sweep.md is the manual.`,
 		Args: knownCommand,
@@ -58,8 +58,8 @@ func newSweepPlan(catalogue setting.Catalogue) *cobra.Command {
 		Use:   "plan STUDY.yaml -o PLAN.parquet",
 		Short: "Write the cells of a study",
 		Long: `Write a plan: a table with one row for each cell of a study. The study names traces, strategies, devices and
-searches; docs/sweep.md has its form. A relative path is relative to the study, and in the plan to the plan. Every
-trace is read once.
+searches, or op logs, strategies, heuristics and budgets; docs/sweep.md has its form. A relative path is relative to the
+study, and in the plan to the plan. Every trace and log is read once.
 
 The predicted cost of a cell, by which the shards are balanced, is its number of replayed events. With --times it is
 its time, by the times that "vramyard sweep merge --times" wrote for earlier cells of the same strategies.`,

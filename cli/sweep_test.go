@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	cryptorand "crypto/rand"
+	"fmt"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -382,4 +383,34 @@ var timesInJSON = regexp.MustCompile(`"ns_per_op\w*": [-+.0-9e]+`)
 func exactText(t *testing.T, args string) string {
 	t.Helper()
 	return timesInJSON.ReplaceAllString(succeed(t, append(strings.Fields(args), "--json", "-")...), "")
+}
+
+// TestSweepOfLogs computes the runs of an op log, and remat then finds them in the store.
+func TestSweepOfLogs(t *testing.T) {
+	log, err := filepath.Abs(filepath.Join("..", "harness", "remat", "testdata", "syn_unet4.log.gz"))
+	require.NoError(t, err)
+	plan := planned(t, fmt.Sprintf("logs: [%q]\nstrategies: [bfc]\n", filepath.Dir(log)+"/syn_u*")+
+		"remat: {heuristics: [eq], budgets: [\"0.4:1.0:0.2\"]}\n")
+	store := filepath.Join(filepath.Dir(plan), "cells")
+	require.Equal(t, "shard 1/1: 12 cells: 0 in the store before, 12 computed, 0 failed, 0 left.\n",
+		succeed(t, "sweep", "run", plan, "--store", store))
+	results := filepath.Join(filepath.Dir(plan), "results.parquet")
+	succeed(t, "sweep", "merge", plan, "--store", store, "-o", results)
+	require.Equal(t, "all 12 cells are reproduced byte for byte.\n",
+		succeed(t, "board", "audit", results, "--sample", "100%"), "the log is found by its path")
+	args := []string{"remat", log, "--heuristics", "eq", "--strategies", "bfc", "--budgets", "0.4:1.0:0.2"}
+	alone := succeed(t, args...)
+	require.Equal(t, alone, succeed(t, append(args, "--store", store)...))
+	cells, err := filepath.Glob(filepath.Join(store, "cells", "*", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, cells, 12, "remat computed none")
+
+	trace := write(t, "my.trace", "a 1 3MiB\n")
+	study := write(t, "study.yaml", fmt.Sprintf("logs: [%q]\nstrategies: [bfc]\n", trace))
+	status, _, stderr := command(t, "sweep", "plan", study, "-o", filepath.Join(t.TempDir(), "plan.parquet"))
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stderr, "my.trace: a trace of allocations")
+	status, _, stderr = command(t, "stats", results)
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, stderr, `metadata vramyard.schema "vramyard-sweep-remat/1": want `)
 }

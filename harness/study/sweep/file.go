@@ -126,8 +126,8 @@ func (r *Results) Write(w io.Writer) error {
 
 // Results are the rows of a file of merged results: of traces or of logs.
 type Results struct {
-	Traces []Result
-	Logs   []RematResult
+	Traces []Result      // of traces
+	Logs   []RematResult // of op logs
 }
 
 // ReadResults reads merged results.

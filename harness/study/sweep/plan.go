@@ -55,7 +55,9 @@ type Open struct {
 }
 
 // typicalReplays are the predicted replays of a search; see compare's estimate of its own duration.
-var typicalReplays = map[Search]float64{Minimum: compare.TypicalReplays, Quick: compare.TypicalReplays / 2, Replay: 6, Remat: 1}
+var typicalReplays = map[Search]float64{
+	Minimum: compare.TypicalReplays, Quick: compare.TypicalReplays / 2, Replay: 6, Remat: 1,
+}
 
 // mostRows bounds a plan.
 const mostRows = 10_000_000
