@@ -46,4 +46,8 @@ func TestCredentialsAreNeeded(t *testing.T) {
 		require.EqualError(t, err, "store: no credentials for s3://results: set AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY, or AWS_PROFILE for a profile in ~/.aws/credentials, or give the machine a role")
 	}
+	t.Setenv("AWS_PROFILE", "cluster")
+	_, err := store.Open(t.Context(), "s3://results")
+	require.EqualError(t, err, `store: no credentials for s3://results: AWS_PROFILE is "cluster", which has no keys in `+
+		"~/.aws/credentials")
 }

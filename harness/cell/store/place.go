@@ -77,6 +77,10 @@ func (p *place) client() (*minio.Client, error) {
 	}
 	found := credentials.NewChainCredentials(from)
 	if v, err := found.GetWithContext(nil); err != nil || v.SignerType.IsAnonymous() {
+		if name := os.Getenv("AWS_PROFILE"); name != "" {
+			return nil, fmt.Errorf("no credentials for %s: AWS_PROFILE is %q, which has no keys in ~/.aws/credentials",
+				p.location, name)
+		}
 		return nil, fmt.Errorf("no credentials for %s: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE "+
 			"for a profile in ~/.aws/credentials, or give the machine a role", p.location)
 	}
