@@ -137,11 +137,15 @@ func (h history) ratios() (r ratios) {
 
 // expect returns the size of the allocation that repeats an entry in this era.
 func (e *eras) expect(w *watch, x int32) (device.Size, certainty) {
-	n := w.of(x).size
-	if w.of(x).era == e.now {
-		return n, exactly
+	if b := w.of(x); b.era == e.now {
+		return b.size, exactly
 	}
-	h := historyOf(w, x)
+	return e.predict(historyOf(w, x))
+}
+
+// predict is expect for an entry of an earlier era, by its history.
+func (e *eras) predict(h history) (device.Size, certainty) {
+	n := h[0]
 	if s, ok := e.sizes[h]; ok && !s.many() {
 		return s.size, exactly
 	}

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
@@ -142,11 +143,33 @@ func (a *Allocator) addLive(f *forecast, change []int64) {
 	}
 }
 
+// predictions is a cache of predictions. Few histories of a period are distinct: all layers of a
+// model have the same ones.
+type predictions [1 << predictionBits]struct {
+	of   history
+	size device.Size
+	how  certainty
+}
+
+const predictionBits = 8
+
+// predict is [eras.predict] for the history of an entry. The eras must not change between calls.
+func (p *predictions) predict(e *eras, h history) (device.Size, certainty) {
+	hash := uint64(h[0]) ^ bits.RotateLeft64(uint64(h[1]), 21) ^ bits.RotateLeft64(uint64(h[2]), 42)
+	s := &p[hash*0x9E3779B97F4A7C15>>(64-predictionBits)]
+	if s.of != h { // no entry has the history of an empty slot, because no size is 0
+		s.of = h
+		s.size, s.how = e.predict(h)
+	}
+	return s.size, s.how
+}
+
 // addExpected adds the allocations of the next period. It returns their bytes, and those whose size
 // is unknown.
 func (a *Allocator) addExpected(f *forecast, change, doubt []int64) (bytes, unsure device.Size) {
 	w := &a.watch
 	last := f.now + f.period + 1
+	var seen predictions
 	for x := w.at + 1; x < f.now; x++ {
 		e := w.of(x)
 		birth, end := x+f.period, last
@@ -161,7 +184,10 @@ func (a *Allocator) addExpected(f *forecast, change, doubt []int64) (bytes, unsu
 		if end <= birth {
 			continue
 		}
-		n, how := w.eras.expect(w, x)
+		n, how := e.size, exactly
+		if e.era != w.eras.now {
+			n, how = seen.predict(&w.eras, historyOf(w, x))
+		}
 		bytes += n
 		if how == unknown && n > a.tide.most>>12 {
 			unsure += n

@@ -11,7 +11,7 @@ import (
 const (
 	contextLen   = 12   // allocations of a context
 	contextFrees = 1    // allocations of a context with frees before them; without, too many are alike
-	contextInfo  = 4    // changes in the longest match that make it worth following
+	contextInfo  = 4    // changes of the token in a match that make it worth following
 	youngAge     = 64   // frees of older blocks do not count, so that another state does no harm
 	lookAhead    = 4    // allocations that may be missing
 	windowLen    = 8    // allocations that show where the sequence goes on after a deviation
@@ -78,6 +78,8 @@ type watch struct {
 	busy     int32   // and how many of them have frees
 	token    uint32  // of the next allocation, so far
 	frees    int32
+	turns    [contextInfo]int32 // a ring: the last positions whose token differs from the one before,
+	turned   uint32             // and how many there were
 
 	at      int32 // the entry that the last matched allocation repeats, or none
 	from    int32 // that allocation
@@ -171,11 +173,16 @@ func (w *watch) step(n device.Size) int32 {
 		size: n, token: w.token, freed: w.frees > 0, death: none, twin: none, same: none, era: w.eras.now,
 	}
 	if i > w.base {
-		switch last := w.of(i - 1).size; {
-		case n < last:
+		last := w.of(i - 1)
+		switch {
+		case n < last.size:
 			e.token = mix(e.token, 1001)
-		case n > last:
+		case n > last.size:
 			e.token = mix(e.token, 1002)
+		}
+		if e.token != last.token {
+			w.turns[w.turned%contextInfo] = i
+			w.turned++
 		}
 	}
 	w.token, w.frees = 0, 0
@@ -381,34 +388,10 @@ func (w *watch) search(i int32) int32 {
 		return none
 	}
 	w.list()
-	best, most := none, int32(0)
-	if w.at != none && w.missed <= briefMiss {
-		most = w.matched
-		if w.from == i {
-			n, _ := w.match(i, w.at)
-			most = max(n, most)
-		}
-	}
-	y := w.of(i).same
-	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
-		if y == w.at || y >= w.low || i-y < w.least {
-			continue
-		}
-		m, info := w.match(i, y)
-		if m < contextLen || info < contextInfo {
-			continue
-		}
-		if w.at == none && w.moved(y, i) {
-			m += nearLoss
-		}
-		if m > most && (w.at == none || m > 2*most+doubtEvery) {
-			best, most = y, m
-		}
-	}
+	best, n := w.find(i)
 	if best == none {
 		return none
 	}
-	n, _ := w.match(i, best)
 	w.matched = n
 	if w.at != none || !w.moved(best, i) {
 		w.eras.begin()
@@ -425,22 +408,57 @@ func (w *watch) search(i int32) int32 {
 	return best
 }
 
+// find returns the earlier allocation whose match with the last ones is worth following, and the
+// length of that match, or none.
+func (w *watch) find(i int32) (best, length int32) {
+	best, most := none, int32(0)
+	if w.at != none && w.missed <= briefMiss {
+		most = w.matched
+		if w.from == i {
+			most = max(w.match(i, w.at, 1), most)
+		}
+		most = min(most, longest)
+	}
+	least := max(contextLen, i-w.turns[w.turned%contextInfo]+2) // includes contextInfo changes
+	y := w.of(i).same
+	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
+		if y == w.at || y >= w.low || i-y < w.least {
+			continue
+		}
+		bonus, more := int32(0), most+1
+		switch {
+		case w.at != none:
+			more = 2*most + doubtEvery + 1
+		case w.moved(y, i):
+			bonus = nearLoss
+		}
+		if m := w.match(i, y, max(least, more-bonus)); m > 0 {
+			best, most, length = y, m+bonus, m
+		}
+	}
+	return best, length
+}
+
 // moved reports whether a match is near the place that was lost.
 func (w *watch) moved(y, i int32) bool {
 	d := (y - w.lostAt) - (i - w.lostBy)
 	return w.lostAt > 0 && d > -windowReach && d < windowReach
 }
 
-// match returns how many allocations up to two positions have equal tokens, and how many of the
-// tokens differ from the one after it.
-func (w *watch) match(a, b int32) (n, info int32) {
-	for n < longest && b-n >= w.base && w.of(a-n).token == w.of(b-n).token {
-		if n > 0 && w.of(a-n).token != w.of(a-n+1).token {
-			info++
-		}
+// match returns how many allocations up to two positions have equal tokens, or 0 if fewer than
+// least. The tokens at that distance are compared first, so that most candidates that are too short
+// take one step.
+func (w *watch) match(a, b, least int32) (n int32) {
+	if least > longest || b-least+1 < w.base || w.of(b-least+1).token != w.of(a-least+1).token {
+		return 0
+	}
+	for n < longest && b-n >= w.base && w.of(b-n).token == w.of(a-n).token {
 		n++
 	}
-	return n, info
+	if n < least {
+		return 0
+	}
+	return n
 }
 
 // link notes that an allocation repeats an entry, and returns the size that was expected.

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -91,6 +92,102 @@ func TestForgetKeepsTheLostPlace(t *testing.T) {
 	w.lose()
 	w.forget(w.next() / 2)
 	require.Equal(t, [2]int32{at, by}, [2]int32{w.lostAt, w.lostBy})
+}
+
+// longestMatch is find without shortcuts: it compares each candidate to the end.
+func longestMatch(w *watch, i int32) (best, length int32) {
+	compare := func(y int32) (n int32, changes int) {
+		for ; n < longest && y-n >= w.base && w.of(y-n).token == w.of(i-n).token; n++ {
+			changes += count(n > 0 && w.of(i-n).token != w.of(i-n+1).token)
+		}
+		return n, changes
+	}
+	best, most := none, int32(0)
+	if w.at != none && w.missed <= briefMiss {
+		most = w.matched
+		if w.from == i {
+			n, _ := compare(w.at)
+			most = max(n, most)
+		}
+	}
+	y := w.of(i).same
+	for n := 0; n < candidates && y >= w.base; n, y = n+1, w.of(y).same {
+		m, changes := compare(y)
+		if y == w.at || y >= w.low || i-y < w.least || m < contextLen || changes < contextInfo {
+			continue
+		}
+		score := m + nearLoss*int32(count(w.at == none && w.moved(y, i)))
+		if score > most && (w.at == none || m > 2*most+doubtEvery) {
+			best, most, length = y, score, m
+		}
+	}
+	return best, length
+}
+
+// TestTheLongestMatchIsFound looks for matches in steps with deviations, and in runs of one block
+// after another, which are long and have few changes. The place is known, unknown or just lost.
+func TestTheLongestMatchIsFound(t *testing.T) {
+	w, r := newWatch(leastMemory*8), rand.New(rand.NewPCG(1, 1))
+	found, refused := 0, 0
+	check := func() {
+		i := w.next() - 1
+		if i < 0 || w.of(i).same == none {
+			return
+		}
+		w.list()
+		known, unknown, lost := w, w, w
+		if y := w.of(i).same; y >= w.base {
+			known.at, known.from, known.missed, known.matched = y, i-r.Int32N(2), r.Int32N(2*briefMiss), r.Int32N(64)
+		}
+		unknown.at, unknown.lostAt = none, none
+		lost.at, lost.lostAt, lost.lostBy = none, w.of(i).same-w.least, i
+		for _, x := range []*watch{&w, &known, &unknown, &lost} {
+			best, n := x.find(i)
+			wantBest, want := longestMatch(x, i)
+			require.Equal(t, [2]int32{wantBest, want}, [2]int32{best, n}, "allocation %d", i)
+			found += count(best != none)
+			refused += count(best == none)
+		}
+	}
+	forget := func() {
+		if w.full() {
+			w.forget(w.base + w.memory/2)
+		}
+	}
+	for _, rare := range []int{10, 50, 500} {
+		steps(&w, 8, func(repetition, _ int, n device.Size) device.Size {
+			forget()
+			check()
+			return n * device.Size(1-count(repetition%4 == 3 && r.IntN(40) == 0))
+		})
+		for range 800 {
+			forget()
+			w.low = w.next()
+			w.step(fewBytes << count(r.IntN(rare) == 0))
+			check()
+			w.free(w.next() - 1)
+		}
+	}
+	require.Greater(t, found, 1000)
+	require.Greater(t, refused, 1000)
+}
+
+// TestPredictionsAreCached predicts sizes of more histories than the cache has room for.
+func TestPredictionsAreCached(t *testing.T) {
+	e, r := newEras(), rand.New(rand.NewPCG(1, 1))
+	var all []history
+	for k := range device.Size(4 << predictionBits) {
+		h := history{quantum * (k + 1), quantum * (1 + k%3), quantum * (k % 2)}
+		e.sizes[h] = seen{size: 7 * k, votes: votes{yes: 1}}
+		all = append(all, h)
+	}
+	var p predictions
+	for range 20 * len(all) {
+		h := all[r.IntN(1+r.IntN(len(all)))] // some more often
+		n, how := p.predict(&e, h)
+		require.Equal(t, e.sizes[h].size, n)
+		require.Equal(t, exactly, how)
+	}
 }
 
 func TestVotes(t *testing.T) {
