@@ -64,12 +64,17 @@
 //
 // # Cost
 //
-// Without a plan, Alloc and Free cost a best fit and O(1) for the watch; a search compares at most
-// 64 matches of at most 4,096 tokens, once in 16 allocations. While the shadow lives, there are
-// two best fits. A planned place costs O(log free chunks), a block outside of the plan O(period +
-// free chunks). A period has at most 8 forecasts, and a few more after a plan was given up. A
-// forecast costs O(period + live blocks), and the packings of a plan together 2,048 steps for each
-// allocation so far.
+// Without a plan, Alloc and Free cost a best fit and O(1) for the watch. Once in 16 allocations a
+// search examines at most 64 matches. It compares one token of each match that differs at the
+// length that it needs, and at most 4,096 of another. While the shadow lives, there are two best
+// fits. A planned place costs O(log free chunks), a block outside of the plan O(p log p + free
+// chunks), where p is the allocations of a period. A period has at most 8 forecasts, and a few more
+// after a plan was given up. A forecast costs O(p + live blocks), whether a plan follows or not,
+// and the packings of a plan together 2,048 steps for each allocation so far.
+//
+// The worst case is linear in the live blocks: a period has at least 32 allocations, so forecasts
+// visit up to a quarter of the live blocks for each allocation. After 16 forecasts in vain they
+// become rare, as long as neither the shapes nor the used bytes change.
 //
 // # Pages: idea
 //
