@@ -75,6 +75,9 @@ func Cut(s Source, span Span, maxEvents int) (*Trace, error) {
 			return nil, err
 		}
 	}
+	if span.Stream == nil {
+		c.b.Grow(min(span.End-span.First, maxEvents))
+	}
 	if err := walk(s, c.copy); err != nil {
 		return nil, err
 	}
@@ -191,7 +194,7 @@ func (c *cutter) copy(i int, e *Event) error {
 	case i < c.First:
 	case i < c.End:
 		if c.apply(i, e) {
-			return c.add(*e)
+			return c.add(e)
 		}
 	case e.Kind == Alloc, e.Kind == LiveAtStart:
 		c.slots = grown(c.slots, e.Slot)
@@ -199,18 +202,19 @@ func (c *cutter) copy(i int, e *Event) error {
 	case e.Kind == Free:
 		c.slots[e.Slot].included = false
 	case e.Kind == Completed && c.slots[e.Slot].included:
-		return c.add(Event{Kind: Completed, ID: e.ID, Time: NoTime})
+		return c.add(&Event{Kind: Completed, ID: e.ID, Time: NoTime})
 	}
 	return nil
 }
 
 // add adds an event to the part, with its tag in the source.
-func (c *cutter) add(e Event) error {
-	e.Tag = c.b.Tag(c.s.TagOf(&e))
+func (c *cutter) add(e *Event) error {
+	own := *e
+	own.Tag = c.b.Tag(c.s.TagOf(e))
 	if len(c.b.trace.Events) >= c.maxEvents {
 		return fmt.Errorf("the part has more than %d events", c.maxEvents)
 	}
-	return c.b.Add(e)
+	return c.b.Add(own)
 }
 
 // onStream reports whether a stream belongs to the part.
@@ -402,12 +406,12 @@ func (c *cutter) opening() error {
 		if s.pool > 0 {
 			e.Kind = Alloc
 			inPools[s.pool] = append(inPools[s.pool], e)
-		} else if err := c.add(e); err != nil {
+		} else if err := c.add(&e); err != nil {
 			return err
 		}
 	}
 	for _, e := range slices.Concat(c.confs, c.openPools(inPools), c.pendingEvents(list), c.pauses) {
-		if err := c.add(e); err != nil {
+		if err := c.add(&e); err != nil {
 			return err
 		}
 	}

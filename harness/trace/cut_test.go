@@ -461,3 +461,20 @@ conf ""
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+func TestCutDoesNotAllocateForEachEvent(t *testing.T) {
+	var b trace.Builder
+	for id := range uint64(1000) {
+		if err := b.Alloc(id, 1, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := b.Trace()
+	if n := testing.AllocsPerRun(3, func() {
+		if _, err := trace.Cut(whole, trace.Span{End: len(whole.Events)}, 0); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 200 {
+		t.Errorf("%v allocations for %d events", n, len(whole.Events))
+	}
+}
