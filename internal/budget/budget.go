@@ -115,14 +115,19 @@ func Make[T any](b *Budget, n int) ([]T, error) {
 	return make([]T, 0, n), nil
 }
 
-// Grow makes room in a slice for n more values. It grows by at least a quarter, so that appending
-// takes amortized constant time.
+// Grow makes room in a slice for n more values. A small array doubles, which copies and clears
+// least, and a large one grows by a quarter, which leaves least unused. So appending takes
+// amortized constant time.
 func Grow[T any](b *Budget, s []T, n int) ([]T, error) {
 	if cap(s)-len(s) >= n {
 		return s, nil
 	}
 	const few = 4
-	grown, err := Make[T](b, max(len(s)+n, cap(s)+cap(s)/4+few))
+	more := cap(s)
+	if b != nil && SizeOf[T](2*more) > b.limit/largeShare {
+		more /= 4
+	}
+	grown, err := Make[T](b, max(len(s)+n, cap(s)+more+few))
 	if err != nil {
 		return s, err
 	}

@@ -161,7 +161,7 @@ func TestBombsAreRefused(t *testing.T) {
 func TestMoreMemoryReadsMore(t *testing.T) {
 	text := strings.Repeat("a 1 1\nf 1\n", 50_000)
 	_, err := formats.Read(strings.NewReader(text), "t", formats.Options{Memory: 8 << 20})
-	require.EqualError(t, err, "t:57362: takes more than 8MiB of memory")
+	require.EqualError(t, err, "t:59742: takes more than 8MiB of memory")
 	tr, err := formats.Read(strings.NewReader(text), "t", formats.Options{Memory: 32 << 20})
 	require.NoError(t, err)
 	require.Len(t, tr.Events, 100_000)

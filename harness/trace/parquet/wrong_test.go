@@ -192,7 +192,7 @@ func TestTooManyEventsForMemory(t *testing.T) {
 	}
 	data := written(t, b.Trace())
 	for limit, want := range map[device.Size]string{
-		2 << 20: "x.parquet: row 2741: ", // of the events and their replay
+		2 << 20: "x.parquet: row 2726: ", // of the events and their replay
 		2 << 10: "x.parquet: takes more than 2KiB of memory",
 	} {
 		f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(limit))
