@@ -97,10 +97,11 @@ func Recall[E, M any](ctx context.Context, c *Cells, k Key,
 	if c == nil || c.store == nil {
 		return compute()
 	}
-	hash, err := k.Hash()
+	key, err := k.Canonical()
 	if err != nil {
 		return Result[E, M]{}, err
 	}
+	hash := hashOf(key)
 	if r, err := Read[E, M](ctx, c.store, hash); !errors.Is(err, ErrMissing) {
 		return r, err
 	}
@@ -108,7 +109,7 @@ func Recall[E, M any](ctx context.Context, c *Cells, k Key,
 	if err != nil {
 		return r, err
 	}
-	return r, write(context.WithoutCancel(ctx), c, hash, k, r) // the work is done: keep it
+	return r, write(context.WithoutCancel(ctx), c, key, r) // the work is done: keep it
 }
 
 // Read returns a stored cell. The error is [ErrMissing] if the store does not have it, or has a
@@ -141,9 +142,10 @@ func read(ctx context.Context, s Store, hash string) (*record, error) {
 	return r, nil
 }
 
-func write[E, M any](ctx context.Context, c *Cells, hash string, k Key, r Result[E, M]) error {
-	rec := record{Schema: Schema, Provenance: build()}
-	for into, v := range map[*json.RawMessage]any{&rec.Key: k, &rec.Exact: r.Exact, &rec.Measured: r.Measured} {
+func write[E, M any](ctx context.Context, c *Cells, key []byte, r Result[E, M]) error {
+	hash := hashOf(key)
+	rec := record{Key: key, Schema: Schema, Provenance: build()}
+	for into, v := range map[*json.RawMessage]any{&rec.Exact: r.Exact, &rec.Measured: r.Measured} {
 		var err error
 		if *into, err = canonical(v); err != nil {
 			return fmt.Errorf("cell %s: %w", hash, err)

@@ -45,13 +45,19 @@ func (k Key) Of(s setting.Setup) (Key, bool) {
 
 // Canonical returns the key as canonical JSON: the keys of objects are sorted, there is no white
 // space, and only characters that JSON requires are escaped. Numbers keep their digits.
-func (k Key) Canonical() ([]byte, error) { return canonical(k) }
+func (k Key) Canonical() ([]byte, error) {
+	text, err := canonical(k)
+	if err != nil {
+		err = fmt.Errorf("key of a cell: %w", err)
+	}
+	return text, err
+}
 
 // Hash returns the SHA-256 of [Key.Canonical] in hexadecimal.
 func (k Key) Hash() (string, error) {
 	text, err := k.Canonical()
 	if err != nil {
-		return "", fmt.Errorf("key of a cell: %w", err)
+		return "", err
 	}
 	return hashOf(text), nil
 }
