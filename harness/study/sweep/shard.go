@@ -102,16 +102,18 @@ func (p *Plan) blocks(target float64, most int) (all []block) {
 // they balance the shards.
 func (p *Plan) blocksOf(rows []int, target float64) (all []block) {
 	left, replay := 0.0, 0.0
+	ties := make(map[int]uint64, len(rows))
 	for _, i := range rows {
+		ties[i] = tie(p.Seed, p.Rows[i].Cell, 0)
 		left += p.Rows[i].Cost
 		replay += p.Rows[i].Cost / typicalReplays[p.Rows[i].Search] / float64(len(rows))
 	}
 	longest := min(overhead*openedReplays*replay, target/blocks)
 	slices.SortFunc(rows, func(a, b int) int {
-		return cmp.Or(cmp.Compare(tie(p.Seed, p.Rows[a].Cell, 0), tie(p.Seed, p.Rows[b].Cell, 0)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(ties[a], ties[b]), cmp.Compare(a, b))
 	})
 	for len(rows) > 0 {
-		b := block{tie: tie(p.Seed, p.Rows[rows[0]].Cell, 0)}
+		b := block{tie: ties[rows[0]]}
 		for want := min(longest, left/2); len(rows) > 0 && (b.shares == nil || b.cost < want); rows = rows[1:] {
 			b.shares = append(b.shares, share{row: rows[0], parts: 1})
 			b.cost += p.Rows[rows[0]].Cost
