@@ -93,9 +93,12 @@ func (c *Column) set(v reflect.Value, value any) error {
 
 func (c *Column) setText(v reflect.Value, text string) error {
 	var err error
+	raw, isRaw := v.Addr().Interface().(*json.RawMessage)
 	switch into, ok := v.Addr().Interface().(encoding.TextUnmarshaler); {
 	case c.JSON && text == "":
 		v.SetZero()
+	case c.JSON && isRaw && json.Valid([]byte(text)): // takes half of the time of Unmarshal
+		*raw = json.RawMessage(text)
 	case c.JSON:
 		err = json.Unmarshal([]byte(text), v.Addr().Interface())
 	case ok:
