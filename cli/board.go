@@ -56,18 +56,21 @@ func newBoardBuild(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build RESULTS.parquet... -o FOLDER",
 		Short: "Write a static site of merged results",
-		Long: `Write a site that opens offline: an index, a page for each track, and a page for each trace on which every cell has
-its value, its hash and the command that repeats it. Tracks are constraints: plain device memory, virtual memory
-allowed, fixed addresses, offline plans, rematerialization. Each has the Pareto front of bytes and device calls,
-performance profiles over the traces, and places with bootstrap intervals. There is no score over all tracks.
+		Long: `Write a site that opens offline: an index, a page for each track, and a page for each trace and op log on which every
+figure has the hashes of its cells and the commands that repeat them. Tracks are constraints: plain device memory,
+virtual memory allowed, fixed addresses, offline plans, rematerialization. Each has the Pareto front of bytes and device
+calls, or of bytes and time with rematerialization, performance profiles, and places with bootstrap intervals. There is
+no score over all tracks.
 
-The tables are written by "vramyard sweep merge" and must be of one device; results of other searches than "minimum" are
-ignored. Each strategy is checked and probed first: generated calls check its invariants, and short replays show which
-device calls it makes, from which its tracks follow. A strategy that breaks one, or whose results are of another
-version of its placements or lack a trace, is not listed, and the index says why.`,
-		Example: "  vramyard board build results.parquet -o site",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    f.build,
+The tables are written by "vramyard sweep merge", of traces, of logs or of both. Those of traces must be of one device,
+and results of other searches than "minimum" are ignored; those of logs must have the same settings. Each strategy is
+checked first by generated calls. Short replays then show which device calls it makes, from which its tracks follow. A
+strategy that breaks an invariant, or whose results are of another version of its placements or lack a trace, a log or a
+budget, is not listed, and the index says why.`,
+		Example: `  vramyard board build results.parquet -o site
+  vramyard board build traces.parquet logs.parquet -o site`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: f.build,
 	}
 	c.Flags().StringVarP(&f.folder, "output", "o", "", `folder of the site, new or empty, such as "site"`)
 	mustHave(c, "output")
@@ -95,7 +98,7 @@ func (f *boardFlags) build(cmd *cobra.Command, args []string) error {
 		}
 		results.Traces, results.Logs = append(results.Traces, rows.Traces...), append(results.Logs, rows.Logs...)
 	}
-	b, err := board.Collect(results.Traces, f.device, f.catalogue)
+	b, err := board.Collect(results, f.device, f.catalogue)
 	if err == nil {
 		err = f.check(cmd, b)
 	}
@@ -138,7 +141,7 @@ func boardSummary(w io.Writer, b *board.Board, files []site.File, bytes int) err
 	}
 	for _, e := range b.Entries {
 		if e.Unlisted != "" {
-			if _, err := fmt.Fprintf(w, "not listed: %s: %s\n", e.Setup.Name, e.Unlisted); err != nil {
+			if _, err := fmt.Fprintf(w, "not listed: %s: %s\n", e.Name(), e.Unlisted); err != nil {
 				return err
 			}
 		}
@@ -164,9 +167,9 @@ func checkFolder(path string) error {
 // check checks the strategies of a board. A strategy that fails is not listed.
 func (f *boardFlags) check(cmd *cobra.Command, b *board.Board) error {
 	p := begin(cmd, stage{unit: "strategies", total: int64(len(b.Entries))})
-	verdicts := map[string]string{} // an entry with an earlier run to plan by is checked without it
+	verdicts := map[string]string{} // of a setup, without an earlier run to plan by and with any heuristic
 	for _, e := range b.Entries {
-		if e.Unlisted == "" {
+		if e.Unlisted == "" && !e.Counting() {
 			setup := fmt.Sprintf("%s %+v", e.Setup.Name, e.Setup.Config)
 			why, known := verdicts[setup]
 			if !known {

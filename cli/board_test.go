@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/internal/budget"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/bestfit"
 )
@@ -26,11 +28,12 @@ import (
 func TestThePageOfTheBoard(t *testing.T) {
 	tables, err := filepath.Glob("../benchmarks/results/board/*.parquet")
 	require.NoError(t, err)
-	require.Len(t, tables, 8)
+	require.Len(t, tables, 10)
 	dir := filepath.Join(t.TempDir(), "site")
 	args := append([]string{"board", "build", "-o", dir, "--tests", "1"}, tables...)
 	said := succeed(t, args...)
-	for _, name := range []string{"pareto-virtual-memory.svg", "profile-plain.svg", "pareto-fixed.svg"} {
+	for _, name := range []string{"pareto-virtual-memory.svg", "profile-plain.svg", "pareto-fixed.svg",
+		"pareto-rematerialization.svg"} {
 		file, err := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(file), 30<<10)
@@ -51,14 +54,54 @@ func TestThePageOfTheBoard(t *testing.T) {
 	require.NoError(t, err)
 	row := regexp.MustCompile(`<code>tlsf:growth</code></td><td class="n">([\d,]+)<.*<code>vramyard (.*)</code>`).FindSubmatch(cells)
 	require.NotNil(t, row)
-	text := succeed(t, append(strings.Fields(string(row[2])), "--csv", "-")...)
+	require.Equal(t, strings.ReplaceAll(string(row[1]), ",", ""), figures(t, string(row[2]))[0]["min_capacity_bytes"])
+
+	t.Chdir("../examples/remat")
+	repeatsRuns(t, filepath.Join(dir, "log-transformer.html"), "bestfit by eq with defrag-first")
+}
+
+// repeatsRuns runs the two commands in the row of an entry on the page of a log.
+func repeatsRuns(t *testing.T, page, entry string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	row := regexp.MustCompile(`<code>` + entry + `</code></td><td class="n">([\d,]+)</td><td class="n">([\d.]+)</td>` +
+		`<td class="n">([\d.]+)</td><td>.*?<code>vramyard (.*?)</code>.*?: (\S+) \(([\d,]+) bytes, ([\d.]+).*?` +
+		`<code>vramyard (.*?)</code>`).FindStringSubmatch(string(text))
+	require.NotNil(t, row)
+	for command, want := range map[string][]string{row[4]: {row[1], row[2], "ok"}, row[8]: {row[6], row[7], row[5]}} {
+		runs := figures(t, command)
+		require.Len(t, runs, 2, "counting always runs")
+		budget, bound := parsed(t, runs[1]["budget_bytes"]), parsed(t, runs[1]["lower_bound_bytes"])
+		got := []string{units.Count(uint64(budget)), units.Fixed(budget/bound, 3), runs[1]["verdict"]}
+		require.Equal(t, want, got, command)
+		if want[2] == "ok" {
+			require.Equal(t, row[3], units.Fixed(parsed(t, runs[1]["total_overhead"]), 3))
+		}
+	}
+}
+
+func parsed(t *testing.T, text string) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return x
+}
+
+// figures runs a command and returns the rows of its table.
+func figures(t *testing.T, command string) (rows []map[string]string) {
+	t.Helper()
+	text := succeed(t, append(strings.Fields(command), "--csv", "-")...)
 	table, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
-	at := map[string]string{}
-	for i, name := range table[0] {
-		at[name] = table[1][i]
+	for _, cells := range table[1:] {
+		row := map[string]string{}
+		for i, name := range table[0] {
+			row[name] = cells[i]
+		}
+		rows = append(rows, row)
 	}
-	require.Equal(t, strings.ReplaceAll(string(row[1]), ",", ""), at["min_capacity_bytes"])
+	return rows
 }
 
 // kept compares a committed file with its content, or writes it.
@@ -115,7 +158,29 @@ func TestBoardBuild(t *testing.T) {
 	plain, err := os.ReadFile(filepath.Join(dir, "plain.html"))
 	require.NoError(t, err)
 	assert.NotContains(t, string(plain), "unchecked")
-	assert.Contains(t, string(plain), "<td>reference</td><td><code>direct</code></td>")
+	assert.Contains(t, string(plain), `<td class="w">reference</td><td><code>direct</code></td>`)
+}
+
+// TestBoardOfLogs has logs only, settings that the commands must repeat, and a strategy that fails
+// its check on every log.
+func TestBoardOfLogs(t *testing.T) {
+	folder, err := filepath.Abs("../harness/remat/testdata")
+	require.NoError(t, err)
+	results := swept(t, fmt.Sprintf("logs: [%q]\nstrategies: [bestfit, \"stalloc:unchecked\"]\n"+
+		"remat: {heuristics: [eq, lru], ladders: [none], budgets: [\"0.3:0.9:0.1\"], limit: 1.25, eager_in_remat: true, "+
+		"min_evictee: 1MiB, sampling: stride, seed: 7}\n", filepath.Join(folder, "syn_unet4.log.gz")))
+	dir := filepath.Join(t.TempDir(), "site")
+	out := succeed(t, "board", "build", results, "--tests", "3", "-o", dir)
+	assert.Contains(t, out, "Plain device memory: No result: there are no results of traces: a study with the key traces "+
+		"has.\n")
+	assert.Contains(t, out, "Rematerialization: bestfit by ")
+	assert.Contains(t, out, "not listed: stalloc:unchecked by eq: it declares that blocks may overlap\n"+
+		"not listed: stalloc:unchecked by lru: it declares that blocks may overlap\n")
+	index, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	require.NoError(t, err)
+	assert.Contains(t, string(index), "<footer>Logs: liveness eager, trigger ")
+	t.Chdir(folder)
+	repeatsRuns(t, filepath.Join(dir, "log-syn_unet4.html"), "bestfit by eq")
 }
 
 // lenient is a best fit that accepts every free.

@@ -20,7 +20,7 @@ func Example() {
 	r := sweep.Result{Target: "sim", Search: sweep.Minimum, Semantics: setup.Semantics}
 	r.Strategy, r.Trace, r.Starts, r.Completed = "bestfit", "training", true, true
 	r.LowerBound, r.MinCapacity, r.DeviceCalls = 100*device.MiB, new(104*device.MiB), 1
-	b, err := board.Collect([]sweep.Result{r}, "", strategies.All())
+	b, err := board.Collect(sweep.Results{Traces: []sweep.Result{r}}, "", strategies.All())
 	if err != nil {
 		log.Fatal(err)
 	}

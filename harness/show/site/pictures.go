@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,7 +15,10 @@ import (
 // mostDrawn is the number of strategies that a picture names. The others are grey.
 const mostDrawn = 16
 
-// dot is a strategy in a picture of bytes against device calls.
+// mostOutside is the number of strategies above the axis that a picture names.
+const mostOutside = 4
+
+// dot is a strategy in a picture of its two figures.
 type dot struct {
 	name     string
 	at       chart.Point
@@ -34,20 +38,22 @@ func pareto(t *board.Track) ([]byte, error) {
 	var dots []dot
 	for _, l := range t.Lines {
 		if l.Drawn() {
-			dots = append(dots, dot{l.Entry.Setup.Name, chart.Point{X: *l.Calls, Y: *l.Mean}, l.Front, l.Place == 0})
+			dots = append(dots, dot{l.Entry.Name(), chart.Point{X: *l.Cost, Y: *l.Mean}, l.Front, l.Place == 0})
 		}
 	}
-	return scatter(dots)
+	return scatter(dots, t.Kind)
 }
 
-// tracePicture draws the entries that plan by no earlier run on one trace.
-func (s *site) tracePicture(i int) ([]byte, error) {
+// inputPicture draws the entries that plan by no earlier run on one input.
+func (s *site) inputPicture(i int, l link) ([]byte, error) {
 	var dots []dot
 	for _, e := range s.b.Entries {
-		n, ok := e.DeviceCalls(i)
-		y := e.Multiple(i, s.b.Traces[i].LowerBound)
-		if e.Unlisted == "" && !e.Learned && ok && !math.IsInf(y, 1) {
-			dots = append(dots, dot{e.Setup.Name, chart.Point{X: float64(max(n, 1)), Y: y}, false, e.Setup.Baseline})
+		if e.Unlisted != "" || e.Kind != l.Kind || e.Learned {
+			continue
+		}
+		cost, y := e.Figures[i].Cost, e.Multiple(i, l.Input.LowerBound)
+		if cost != nil && !math.IsInf(y, 1) {
+			dots = append(dots, dot{e.Name(), chart.Point{X: max(*cost, 1), Y: y}, false, e.Reference()})
 		}
 	}
 	for i := range dots {
@@ -56,20 +62,47 @@ func (s *site) tracePicture(i int) ([]byte, error) {
 			return o.at.X <= d.at.X && o.at.Y <= d.at.Y && o.at != d.at
 		})
 	}
-	slices.SortStableFunc(dots, func(x, y dot) int {
-		if x.at.Y < y.at.Y {
-			return -1
+	slices.SortStableFunc(dots, func(x, y dot) int { return cmp.Compare(x.at.Y, y.at.Y) })
+	return scatter(dots, l.Kind)
+}
+
+// ceiling returns the end of the vertical axis. It leaves out the few strategies that need far more
+// memory than most, so that they do not take the height of the picture, but never the front.
+func ceiling(dots []dot) float64 {
+	const far = 3 // as far above 1 as the third quartile
+	var all []float64
+	most := 0.0
+	for _, d := range dots {
+		all = append(all, d.at.Y)
+		if d.front {
+			most = max(most, d.at.Y)
 		}
-		return 1
-	})
-	return scatter(dots)
+	}
+	slices.Sort(all)
+	most = max(most, 1+far*(all[len(all)*3/4]-1))
+	for all[len(all)-1] > most {
+		all = all[:len(all)-1]
+	}
+	return all[len(all)-1]
+}
+
+// axis returns an axis for positive values, logarithmic if they span much or nothing.
+func axis(title string, low, high float64) chart.Axis {
+	const much = 4
+	if high > much*low || high == low {
+		return chart.Log(title, low, high)
+	}
+	return chart.Between(title, low, high)
 }
 
 // scatter draws strategies, the most important first.
-func scatter(dots []dot) ([]byte, error) {
+func scatter(dots []dot, k *board.Kind) ([]byte, error) {
 	if len(dots) == 0 {
 		return nil, nil
 	}
+	end := ceiling(dots)
+	outside := slices.DeleteFunc(slices.Clone(dots), func(d dot) bool { return d.at.Y <= end })
+	dots = slices.DeleteFunc(dots, func(d dot) bool { return d.at.Y > end })
 	low, high := dots[0].at, dots[0].at
 	var front []chart.Point
 	for _, d := range dots {
@@ -79,11 +112,7 @@ func scatter(dots []dot) ([]byte, error) {
 			front = append(front, d.at)
 		}
 	}
-	y := chart.Between("minimum capacity / lower bound", min(low.Y, 1), high.Y)
-	if high.Y > 4 {
-		y = chart.Log(y.Title, min(low.Y, 1), high.Y)
-	}
-	c := chart.New(chart.Log("device calls", low.X, high.X), y)
+	c := chart.New(axis(k.Axis, low.X, high.X), axis(k.Bytes+" / lower bound", low.Y, high.Y))
 	slices.SortFunc(front, func(p, q chart.Point) int { return int(math.Copysign(1, p.X-q.X)) })
 	if len(dots) > 1 {
 		c.Line(chart.Line{Name: "Pareto front", Look: chart.Neutral(), Points: front, Steps: true})
@@ -103,6 +132,13 @@ func scatter(dots []dot) ([]byte, error) {
 		drawn++
 	}
 	c.Marks(units.Several(len(others), "other"), chart.Neutral(), others)
+	for i, d := range outside {
+		if i == mostOutside {
+			c.Note(fmt.Sprintf("%d more above the axis", len(outside)-i))
+			break
+		}
+		c.Note(fmt.Sprintf("above: %s, %s", short(d.name), board.Times(d.at.Y)))
+	}
 	return svg(c)
 }
 
@@ -129,13 +165,13 @@ func profile(t *board.Track) ([]byte, error) {
 	most = min(most, 10)
 	x := chart.Between("factor of the least memory in the track", 1, max(most, 1.01))
 	x.Low = 1
-	c := chart.New(x, chart.Percent("share of the traces", 1))
+	c := chart.New(x, chart.Percent(fmt.Sprintf("share of the %ss", t.Kind.Input), 1))
 	drawn := 0
 	for _, l := range t.Lines {
 		if l.Place == 0 || drawn >= mostDrawn/2 {
 			continue
 		}
-		c.Line(chart.Line{Name: short(l.Entry.Setup.Name), Look: chart.LookOf(drawn), Points: stairs(l, x.High), Steps: true,
+		c.Line(chart.Line{Name: short(l.Entry.Name()), Look: chart.LookOf(drawn), Points: stairs(l, x.High), Steps: true,
 			Marks: 4, Shift: drawn})
 		drawn++
 	}
@@ -159,7 +195,7 @@ func stairs(l *board.Line, end float64) []chart.Point {
 
 // short cuts a long name for a legend.
 func short(name string) string {
-	const most = 34
+	const most = 40
 	if r := []rune(name); len(r) > most {
 		name = string(r[:most-1]) + "…"
 	}

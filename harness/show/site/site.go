@@ -2,17 +2,21 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/board"
+	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/internal/units"
 )
 
@@ -32,13 +36,13 @@ type Options struct {
 var pagesText string
 
 var pages = template.Must(template.New("site").Funcs(template.FuncMap{
-	"times": times, "count": count, "bytes": units.Bytes, "place": place, "calls": func(e *board.Entry) string {
+	"times": times, "cost": cost, "bytes": units.Bytes, "place": place, "calls": func(e *board.Entry) string {
 		if s := e.CallNames(); s != "" {
 			return s
 		}
 		return "none"
 	},
-	"several": units.Several[int],
+	"several": units.Several[int], "settings": settings,
 }).Parse(pagesText))
 
 // factors are the columns of a table of a performance profile.
@@ -50,9 +54,11 @@ type page struct {
 	Answer  string // first sentence
 	Board   *board.Board
 	Options Options
-	Links   []link // to the pages of the traces
+	Links   []link // to the pages of the inputs
 	Track   *board.Track
-	Trace   *board.Trace
+	Kind    *board.Kind
+	Input   *board.Input
+	Tried   []*sweep.RematResult // runs of a log within each budget
 	Bottom  []line
 	Cells   []cell
 	Factors []float64
@@ -61,26 +67,29 @@ type page struct {
 
 type link struct {
 	File, Title string
-	Trace       *board.Trace
+	Kind        *board.Kind
+	Input       *board.Input
 }
 
 // line is a line of a track with its profile.
 type line struct {
 	*board.Line
-	Within []string // shares of the traces, by factor
+	Within []string // shares of the inputs, by factor
 }
 
-// cell is the result of an entry on a trace.
+// cell is the result of an entry on an input.
 type cell struct {
 	Entry    *board.Entry
 	Tracks   string
-	Minimum  string
+	Bytes    string
 	Multiple string
-	Calls    string
-	Command  string
-	Hash     string
+	Cost     string
+	Runs     []run
 	order    float64
 }
+
+// run is a result with the command that repeats it.
+type run struct{ Means, Hash, Command string }
 
 // figure is a picture with its meaning.
 type figure struct{ File, Alt, Caption string }
@@ -88,9 +97,11 @@ type figure struct{ File, Alt, Caption string }
 // Files returns the files of a board whose tracks are set, the index first.
 func Files(b *board.Board, o Options) ([]File, error) {
 	s := &site{b: b, o: o}
-	links := s.links()
+	links := append(s.links(board.OnTraces), s.links(board.OnLogs)...)
 	listed := slices.Clone(links)
-	slices.SortStableFunc(listed, func(x, y link) int { return strings.Compare(x.Title, y.Title) })
+	slices.SortStableFunc(listed, func(x, y link) int {
+		return cmp.Or(strings.Compare(y.Kind.Input, x.Kind.Input), strings.Compare(x.Title, y.Title)) // traces first
+	})
 	index := page{Title: "Board of GPU memory allocators", Answer: s.summary(), Links: listed}
 	if err := s.add("index.html", "index", index); err != nil {
 		return nil, err
@@ -100,8 +111,11 @@ func Files(b *board.Board, o Options) ([]File, error) {
 			return nil, err
 		}
 	}
-	for i := range b.Traces {
-		if err := s.trace(i, links); err != nil {
+	for i, l := range links {
+		if l.Kind == board.OnLogs {
+			i -= len(b.Traces)
+		}
+		if err := s.input(i, l); err != nil {
 			return nil, err
 		}
 	}
@@ -125,29 +139,29 @@ func (s *site) add(name, of string, p page) error {
 	return nil
 }
 
-// unfit matches the characters of a trace's name that a file name should not have.
+// unfit matches the characters of a name that a file name should not have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
-// links returns the pages of the traces, in the order of the board.
-func (s *site) links() (all []link) {
+// links returns the pages of the inputs of a kind, in the order of the board.
+func (s *site) links(k *board.Kind) (all []link) {
 	taken := map[string]bool{}
-	for i := range s.b.Traces {
-		t := &s.b.Traces[i]
+	inputs := s.b.Inputs(k)
+	for i := range inputs {
 		const most = 80
-		name := "trace-" + unfit.ReplaceAllString(t.Name, "-")
+		name := k.Input + "-" + unfit.ReplaceAllString(inputs[i].Name, "-")
 		name = name[:min(len(name), most)]
 		if taken[name] {
 			name = fmt.Sprintf("%s-%d", name, i)
 		}
 		taken[name] = true
-		all = append(all, link{name + ".html", units.Printable(t.Name), t})
+		all = append(all, link{name + ".html", units.Printable(inputs[i].Name), k, &inputs[i]})
 	}
 	return all
 }
 
 // summary returns the first sentence of the index.
 func (s *site) summary() string {
-	var answers []string
+	var answers, over []string
 	for _, t := range s.b.Tracks {
 		if short := t.Short(); short != "" {
 			answers = append(answers, short)
@@ -156,13 +170,23 @@ func (s *site) summary() string {
 	if len(answers) == 0 {
 		return "No result: no strategy is listed."
 	}
-	return fmt.Sprintf("There is no single best allocator; over %s the least memory has: %s.",
-		units.Several(len(s.b.Traces), "trace"), strings.Join(answers, "; "))
+	for _, k := range []*board.Kind{board.OnTraces, board.OnLogs} {
+		if n := len(s.b.Inputs(k)); n > 0 {
+			over = append(over, units.Several(n, k.Input))
+		}
+	}
+	return fmt.Sprintf("There is no single best allocator; over %s the least memory has: %s.", board.Joined(over),
+		strings.Join(answers, "; "))
 }
 
 // track adds the page of a track and its pictures.
 func (s *site) track(t *board.Track, links []link) error {
-	p := page{Title: t.Title, Answer: t.Answer, Links: links, Track: t}
+	p := page{Title: t.Title, Answer: t.Answer, Track: t, Kind: t.Kind}
+	for _, l := range links {
+		if l.Kind == t.Kind {
+			p.Links = append(p.Links, l)
+		}
+	}
 	for _, l := range t.Lines {
 		row := line{Line: l}
 		for _, f := range factors {
@@ -176,13 +200,12 @@ func (s *site) track(t *board.Track, links []link) error {
 		name, alt, caption string
 		draw               func(*board.Track) ([]byte, error)
 	}{
-		{"pareto", "minimum capacity over device calls",
-			"Bytes against device calls, both as geometric means over the traces. Lower " +
-				"and further left is better. Strategies that do not complete every trace are not drawn.", pareto},
-		{"profile", "share of the traces over the factor of the least memory",
-			"Performance profile: the share of the traces on " +
-				"which a strategy needs at most this factor of the track's least memory. Higher is better; a strategy that " +
-				"fails on a trace never reaches 1.", profile},
+		{"pareto", over(t.Kind), fmt.Sprintf("Bytes against %s, both as geometric means over the %ss. Lower and further "+
+			"left is better. Strategies that do not complete every %[2]s are not drawn.", t.Kind.Cost, t.Kind.Input), pareto},
+		{"profile", fmt.Sprintf("share of the %ss over the factor of the least memory", t.Kind.Input),
+			fmt.Sprintf("Performance profile: the share of the %ss on which a strategy needs at most this factor of the "+
+				"track's least memory. Higher is better; a strategy that fails on a %[1]s never reaches 1.", t.Kind.Input),
+			profile},
 	} {
 		data, err := f.draw(t)
 		if err != nil {
@@ -197,43 +220,41 @@ func (s *site) track(t *board.Track, links []link) error {
 	return s.add(t.ID+".html", "track", p)
 }
 
-// trace adds the page of a trace and its picture.
-func (s *site) trace(i int, links []link) error {
-	t := &s.b.Traces[i]
-	p := page{Title: units.Printable(t.Name), Links: links, Trace: t}
+// over describes a picture of the figures of a kind.
+func over(k *board.Kind) string { return k.Bytes + " over " + k.Cost }
+
+// input adds the page of an input and its picture.
+func (s *site) input(i int, l link) error {
+	p := page{Title: l.Title, Kind: l.Kind, Input: l.Input}
 	for _, e := range s.b.Entries {
-		if e.Unlisted == "" {
-			p.Cells = append(p.Cells, s.cell(e, i))
+		if e.Unlisted == "" && e.Kind == l.Kind {
+			p.Cells = append(p.Cells, s.cell(e, i, l.Input))
 		}
 	}
+	if len(p.Cells) > 0 && l.Kind == board.OnLogs {
+		p.Tried = p.Cells[0].Entry.Runs[i] // every listed entry has the same budgets
+	}
 	slices.SortStableFunc(p.Cells, func(x, y cell) int {
-		switch {
-		case x.order < y.order:
-			return -1
-		case x.order > y.order:
-			return 1
-		}
-		return strings.Compare(x.Entry.Setup.Name, y.Entry.Setup.Name)
+		return cmp.Or(cmp.Compare(x.order, y.order), strings.Compare(x.Entry.Name(), y.Entry.Name()))
 	})
-	p.Answer = traceAnswer(p.Cells)
-	data, err := s.tracePicture(i)
+	p.Answer = inputAnswer(p.Cells, l.Kind)
+	data, err := s.inputPicture(i, l)
 	if err != nil {
 		return err
 	}
 	if data != nil {
-		file := strings.TrimSuffix(links[i].File, ".html") + ".svg"
+		file := strings.TrimSuffix(l.File, ".html") + ".svg"
 		s.files = append(s.files, File{file, data})
-		p.Figures = []figure{{file, "minimum capacity over device calls",
-			"Bytes against device calls on this trace. Lower and further left is better."}}
+		p.Figures = []figure{{file, over(l.Kind), fmt.Sprintf("Bytes against %s on this %s. Lower and further left is "+
+			"better.", l.Kind.Cost, l.Kind.Input)}}
 	}
-	return s.add(links[i].File, "trace", p)
+	return s.add(l.File, "input", p)
 }
 
-// cell returns the result of an entry on a trace.
-func (s *site) cell(e *board.Entry, i int) cell {
-	r := e.Cells[i]
-	c := cell{Entry: e, Minimum: "failed", Multiple: "–", Calls: "–", Hash: r.Cell,
-		order: e.Multiple(i, s.b.Traces[i].LowerBound), Command: s.command(e, i)}
+// cell returns the result of an entry on an input.
+func (s *site) cell(e *board.Entry, i int, in *board.Input) cell {
+	f := e.Figures[i]
+	c := cell{Entry: e, Bytes: "failed", Multiple: "–", Cost: "–", order: e.Multiple(i, in.LowerBound)}
 	var tracks []string
 	for _, t := range s.b.Tracks {
 		if slices.ContainsFunc(t.Lines, func(l *board.Line) bool { return l.Entry == e }) {
@@ -242,18 +263,23 @@ func (s *site) cell(e *board.Entry, i int) cell {
 	}
 	c.Tracks = strings.Join(tracks, ", ")
 	if !math.IsInf(c.order, 1) {
-		c.Minimum, c.Multiple = units.Count(uint64(*r.MinCapacity)), board.Times(c.order)
+		c.Bytes, c.Multiple = units.Count(uint64(f.Bytes)), board.Times(c.order)
 	}
-	if n, ok := e.DeviceCalls(i); ok {
-		c.Calls = units.Count(n)
+	if f.Cost != nil {
+		c.Cost = e.Kind.Format(*f.Cost)
+	}
+	if e.Kind == board.OnLogs {
+		c.Runs = s.runs(e, i, in)
+	} else {
+		c.Runs = []run{{Hash: e.Cells[i].Cell, Command: s.compare(e, i)}}
 	}
 	return c
 }
 
-// command returns the command that repeats a cell.
-func (s *site) command(e *board.Entry, i int) string {
+// compare returns the command that repeats a result of a trace.
+func (s *site) compare(e *board.Entry, i int) string {
 	r := e.Cells[i]
-	words := []string{"vramyard", "compare", "--strategies", e.Setup.Name}
+	words := []string{"compare", "--strategies", e.Setup.Name}
 	if s.b.Device != "sim" { // the default
 		words = append(words, "--device", s.b.Device)
 	}
@@ -263,43 +289,89 @@ func (s *site) command(e *board.Entry, i int) string {
 	if r.Learn != "" {
 		words = append(words, "--learn", r.Learn)
 	}
-	words = append(words, s.b.Traces[i].Name)
-	for i, w := range words {
-		words[i] = report.ShellWord(units.Printable(w))
-	}
-	return strings.Join(words, " ")
+	return command(append(words, s.b.Traces[i].Name))
 }
 
-// traceAnswer returns the first sentence of a trace's page.
-func traceAnswer(cells []cell) string {
+// command returns a command of the program.
+func command(words []string) string {
+	text := "vramyard"
+	for _, w := range words {
+		text += " " + report.ShellWord(units.Printable(w))
+	}
+	return text
+}
+
+// runs returns the runs that decide the figure of an entry on a log: within the smallest budget
+// that completes, and within the next smaller one.
+func (s *site) runs(e *board.Entry, i int, in *board.Input) (all []run) {
+	var above []string
+	var below *sweep.RematResult
+	least := e.Smallest(i)
+	for _, r := range e.Runs[i] {
+		switch {
+		case least == nil || r.Ratio < least.Ratio:
+			below = r
+		case !r.Completed():
+			above = append(above, r.Ratio.String())
+		}
+	}
+	if least != nil {
+		means := fmt.Sprintf("completes within %v × the peak", least.Ratio)
+		if len(above) > 0 {
+			means += ", but fails within " + board.Joined(above)
+		}
+		all = append(all, run{means, least.Cell, s.remat(least)})
+	}
+	if below != nil {
+		means := fmt.Sprintf("fails within %v × the peak: %s", below.Ratio,
+			units.Printable(cmp.Or(below.Failed, string(below.Verdict))))
+		if below.Failed == "" {
+			means += fmt.Sprintf(" (%s bytes, %s × bound)", units.Count(uint64(below.Budget)),
+				board.Times(float64(below.Budget)/float64(in.LowerBound)))
+		}
+		all = append(all, run{means, below.Cell, s.remat(below)})
+	}
+	return all
+}
+
+// remat returns the command that repeats a run of a log.
+func (s *site) remat(r *sweep.RematResult) string {
+	words := []string{"remat", filepath.Base(r.Path), "--heuristics", r.Heuristic, "--strategies", r.Strategy, "--ladders",
+		r.Ladder, "--budgets", r.Ratio.String()}
+	usual := grid.Usual()
+	normal := board.SettingsOf(&usual.Settings)
+	for i, set := range board.SettingsOf(&s.b.Settings) {
+		if set != normal[i] {
+			words = append(words, "--"+set.Flag+"="+set.Value)
+		}
+	}
+	return command(words)
+}
+
+// inputAnswer returns the first sentence of the page of an input.
+func inputAnswer(cells []cell, k *board.Kind) string {
 	var best []string
-	least := bestOf(cells)
+	least, among := math.Inf(1), ""
 	for _, c := range cells {
-		if !c.Entry.Setup.Baseline && !c.Entry.Learned && c.order == least && !math.IsInf(least, 1) {
-			best = append(best, c.Entry.Setup.Name)
+		switch {
+		case c.Entry.Learned:
+			among = " of the strategies without an earlier run to plan by"
+		case c.Entry.Reference() || math.IsInf(c.order, 1) || c.order > least: // sorted
+		default:
+			least = c.order
+			best = append(best, c.Entry.Name())
 		}
 	}
 	if len(best) == 0 {
-		return "No strategy without an earlier run to plan by completes this trace."
+		return fmt.Sprintf("No result: no strategy%s completes this %s.", strings.TrimPrefix(among, " of the strategies"),
+			k.Input)
 	}
 	verb := "needs"
 	if len(best) > 1 {
 		verb = "need"
 	}
-	return fmt.Sprintf("On this trace %s %s the least memory of the strategies without an earlier run to plan by, %s "+
-		"times the lower bound; the figures are exact, but one trace does not rank strategies.", board.Joined(best), verb,
-		board.Times(least))
-}
-
-// bestOf returns the least multiple of the strategies that a trace's answer names.
-func bestOf(cells []cell) float64 {
-	least := math.Inf(1)
-	for _, c := range cells {
-		if !c.Entry.Setup.Baseline && !c.Entry.Learned {
-			least = min(least, c.order)
-		}
-	}
-	return least
+	return fmt.Sprintf("On this %s %s %s the least memory%s, %s times the lower bound; the figures are exact, but one "+
+		"%[1]s does not rank strategies.", k.Input, board.JoinedFew(best), verb, among, board.Times(least))
 }
 
 func times(x *float64) string {
@@ -309,11 +381,22 @@ func times(x *float64) string {
 	return board.Times(*x)
 }
 
-func count(x *float64) string {
+// settings lists the settings of all runs of logs.
+func settings(b *board.Board) string {
+	var all []string
+	for _, s := range board.SettingsOf(&b.Settings) {
+		if s.Value != "" {
+			all = append(all, s.Flag+" "+s.Value)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func cost(k *board.Kind, x *float64) string {
 	if x == nil {
 		return "–"
 	}
-	return units.Count(uint64(math.Round(*x)))
+	return k.Format(*x)
 }
 
 // place formats a place with its interval.

@@ -53,7 +53,7 @@ func ranked(t *testing.T, rows ...[]sweep.Result) *board.Board {
 	for _, r := range rows {
 		all = append(all, r...)
 	}
-	b, err := board.Collect(all, "", strategies.All())
+	b, err := board.Collect(sweep.Results{Traces: all}, "", strategies.All())
 	require.NoError(t, err)
 	require.NoError(t, b.Probe(t.Context()))
 	b.Rank(1)
@@ -66,7 +66,7 @@ func listed(b *board.Board, id string) string {
 	for _, t := range b.Tracks {
 		if t.ID == id {
 			for _, l := range t.Lines {
-				all = append(all, fmt.Sprint(l.Place, " ", l.Entry.Setup.Name))
+				all = append(all, fmt.Sprint(l.Place, " ", l.Entry.Name()))
 			}
 		}
 	}
@@ -86,7 +86,8 @@ func TestTracksFollowFromTheProbes(t *testing.T) {
 	assert.Equal(t, "1 bfc, 2 recall:pages", listed(b, "fixed"), "pages of recall stay mapped")
 	assert.Equal(t, "1 stalloc", listed(b, "offline"))
 	assert.Empty(t, listed(b, "rematerialization"))
-	assert.Contains(t, b.Tracks[4].Answer, "No result: results of a sweep have no recomputation")
+	assert.Equal(t, "No result: there are no results of op logs: a study with the key logs has, see docs/sweep.md.",
+		b.Tracks[4].Answer)
 	assert.Equal(t, "vmm needs the least memory: 1.050 times the lower bound by the geometric mean over 1 trace. Fewer "+
 		"than 6 traces have no interval: the order may be chance. It makes 40 device calls; with fewer, on the Pareto "+
 		"front: bfc (1.100 times the bound, 1 device call).", b.Tracks[1].Answer)
@@ -147,16 +148,16 @@ func TestCollectRefuses(t *testing.T) {
 	} {
 		bad := good[0]
 		change(&bad)
-		_, err := board.Collect([]sweep.Result{good[0], bad}, "", strategies.All())
+		_, err := board.Collect(sweep.Results{Traces: []sweep.Result{good[0], bad}}, "", strategies.All())
 		require.ErrorContains(t, err, want)
 	}
-	_, err := board.Collect(good, "sim:a100-80g", strategies.All())
+	_, err := board.Collect(sweep.Results{Traces: good}, "sim:a100-80g", strategies.All())
 	require.ErrorContains(t, err, `no result of the search "minimum" on the device "sim:a100-80g"`)
 	quick := good[0]
 	quick.Search = sweep.Quick
-	_, err = board.Collect([]sweep.Result{quick}, "", strategies.All())
+	_, err = board.Collect(sweep.Results{Traces: []sweep.Result{quick}}, "", strategies.All())
 	require.ErrorContains(t, err, "no result of the search")
-	b, err := board.Collect([]sweep.Result{quick, good[0], good[0]}, "", strategies.All())
+	b, err := board.Collect(sweep.Results{Traces: []sweep.Result{quick, good[0], good[0]}}, "", strategies.All())
 	require.NoError(t, err, "a repeated row is one cell")
 	assert.Equal(t, 1, b.Ignored)
 	many := make([]sweep.Result, 0, 4097)
@@ -165,6 +166,6 @@ func TestCollectRefuses(t *testing.T) {
 		r.TraceSHA256, r.Cell = fmt.Sprint(i), fmt.Sprint(i)
 		many = append(many, r)
 	}
-	_, err = board.Collect(many, "", strategies.All())
-	require.ErrorContains(t, err, "1 strategies on 4097 traces: want at most 256 on 4096")
+	_, err = board.Collect(sweep.Results{Traces: many}, "", strategies.All())
+	require.ErrorContains(t, err, "1 strategies on 4097 traces and logs: want at most 256 on 4096")
 }

@@ -23,7 +23,7 @@ func Example() {
 		r.LowerBound, r.MinCapacity, r.DeviceCalls = 100*device.MiB, &minimum, 1
 		results = append(results, r)
 	}
-	b, err := board.Collect(results, "", strategies.All())
+	b, err := board.Collect(sweep.Results{Traces: results}, "", strategies.All())
 	if err != nil {
 		log.Fatal(err)
 	}

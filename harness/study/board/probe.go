@@ -24,10 +24,13 @@ func ProbeTraces() []string { return []string{"meta_resnet50_b256", "meta_moe_ep
 // memory.
 func ProbeShares() []float64 { return []float64{1.2, 1.02, 0.9} }
 
-// Probe replays [ProbeTraces] on the board's device through every entry that may be listed and
-// keeps the kinds of device calls that it makes until the end of the trace. An entry that cannot be
-// replayed is not listed.
+// Probe replays [ProbeTraces] on the board's device through every entry on traces that may be
+// listed and keeps the kinds of device calls that it makes until the end of the trace. An entry
+// that cannot be replayed is not listed.
 func (b *Board) Probe(ctx context.Context) error {
+	if len(b.Traces) == 0 {
+		return nil
+	}
 	on, err := sweep.ParseDevice(b.Device)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ func (b *Board) Probe(ctx context.Context) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if e.Unlisted != "" {
+				if e.Unlisted != "" || e.Kind != OnTraces {
 					break
 				}
 				if err := e.probe(p, on.Config, n); err != nil {

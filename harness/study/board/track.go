@@ -12,16 +12,45 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
+// Kind is the kind of the inputs of a track, with the words for its figures.
+type Kind struct {
+	Input string // a trace or a log
+	Bytes string // name of the first figure, before it is divided by the lower bound
+	Cost  string // name of the second figure
+	Axis  string // the second figure with its unit
+	// Format formats the second figure in a table.
+	Format func(cost float64) string
+
+	takes, less string // sentence and comparative of the second figure
+	said        func(cost float64) string
+	missing     string // why a track has no results if the board has no inputs of the kind
+}
+
+// The kinds of inputs.
+var (
+	OnTraces = &Kind{Input: "trace", Bytes: "minimum capacity", Cost: "device calls", Axis: "device calls",
+		Format: func(n float64) string { return units.Count(uint64(math.Round(n))) },
+		takes:  "It makes %s", less: "fewer",
+		said:    func(n float64) string { return units.Several(uint64(math.Round(n)), "device call") },
+		missing: "there are no results of traces: a study with the key traces has"}
+	OnLogs = &Kind{Input: "log", Bytes: "smallest budget", Cost: "time", Axis: "time / time without recomputation",
+		Format: Times,
+		takes:  "It takes %s without recomputation", less: "less",
+		said:    func(x float64) string { return Times(x) + " times the time" },
+		missing: "there are no results of op logs: a study with the key logs has, see docs/sweep.md"}
+)
+
 // Track is the strategies that keep to a constraint.
 type Track struct {
 	ID    string // part of file names
+	Kind  *Kind  // of its inputs
 	Title string // for people
 	Rule  string // who belongs to the track, and how that is found out, in a sentence
 	Why   string // the need for the constraint, in a sentence
 	// Lines are the listed entries, the best first and references last.
 	Lines  []*Line
 	Answer string  // the result in words, with how sure it is
-	Near   []*Line // lines of other places that the traces do not distinguish from the first
+	Near   []*Line // lines of other places that the inputs do not distinguish from the first
 	Same   string  // title of an earlier track with the same entries; empty: no track has
 }
 
@@ -30,22 +59,23 @@ type Line struct {
 	Entry *Entry // the strategy
 	// Rank is among the entries that are not a reference; Place is 0 for a reference.
 	stats.Rank
-	Calls *float64 // geometric mean of the device calls over the traces; nil: a replay did not complete
-	Front bool     // no other line has at most its bytes and its calls
-	// Profile is, by trace, the minimum capacity as a multiple of the track's least on that trace;
-	// infinity is a failure.
+	Cost  *float64 // geometric mean of the second figure over the inputs; nil: one is unknown
+	Front bool     // no other line has at most its bytes and its cost
+	// Profile is, by input, the bytes as a multiple of the track's least on that input; infinity is a
+	// failure.
 	Profile []float64
 }
 
 // rule selects the entries of a track.
 type rule struct {
+	kind                 *Kind
 	id, title, rule, why string
 	empty                string // why a track may have no results
 	takes                func(e *Entry) bool
 }
 
 var rules = []rule{
-	{"plain", "Plain device memory",
+	{OnTraces, "plain", "Plain device memory",
 		"the probes make no call of virtual memory or of the driver's pools, no rule of whatif says that the strategy " +
 			"fails with the features legacy-ipc, tcc or vgpu, and there is no earlier run to plan by",
 		"runs on every driver and device, under every way of sharing a GPU, and with libraries that share " +
@@ -54,12 +84,12 @@ var rules = []rule{
 		func(e *Entry) bool {
 			return !e.Learned && len(e.calls(remaps)) == 0 && !e.forbidden("legacy-ipc", "tcc", "vgpu")
 		}},
-	{"virtual-memory", "Virtual memory allowed",
+	{OnTraces, "virtual-memory", "Virtual memory allowed",
 		"every strategy without an earlier run to plan by; the probes show which calls of virtual memory each makes",
 		"the least memory where the driver's virtual memory may be used",
 		"every strategy of the results plans by an earlier run",
 		func(e *Entry) bool { return !e.Learned }},
-	{"fixed", "Fixed addresses",
+	{OnTraces, "fixed", "Fixed addresses",
 		"the probes make no call that returns memory to the device (" + strings.Join(names(returns), ", ") +
 			"), so an address has the same memory for the whole run, no rule of whatif says that the strategy fails with the " +
 			"feature rdma, and there is no earlier run to plan by",
@@ -68,16 +98,17 @@ var rules = []rule{
 		func(e *Entry) bool {
 			return !e.Learned && len(e.calls(returns)) == 0 && !e.forbidden("rdma")
 		}},
-	{"offline", "Offline plans",
+	{OnTraces, "offline", "Offline plans",
 		"the results have the trace of an earlier run that the strategy planned by (column learn)",
 		"the memory that is possible for a program whose requests are known in advance",
 		"no result has an earlier run to plan by: a study with the key learn has",
 		func(e *Entry) bool { return e.Learned }},
-	{"rematerialization", "Rematerialization",
-		"results of vramyard remat, which computes tensors again to save memory",
-		"the time that a smaller memory costs",
-		"results of a sweep have no recomputation; vramyard remat compares such strategies, and its tables are not read here",
-		func(*Entry) bool { return false }},
+	{OnLogs, "rematerialization", "Rematerialization",
+		"the results are of op logs of training steps, run within budgets; an entry is a strategy with a heuristic that " +
+			"chooses the tensors to compute again, and a ladder, which says whether blocks may move",
+		"a training step fits into less memory than its peak, for more time",
+		"no strategy with results of logs is listed",
+		func(*Entry) bool { return true }},
 }
 
 // names returns the kinds of device calls with a property.
@@ -94,9 +125,9 @@ func names(is func(device.Call) bool) (all []string) {
 func (b *Board) Rank(seed uint64) {
 	b.Tracks = nil
 	for _, r := range rules {
-		t := &Track{ID: r.id, Title: r.title, Rule: r.rule, Why: r.why}
+		t := &Track{ID: r.id, Kind: r.kind, Title: r.title, Rule: r.rule, Why: r.why}
 		for _, e := range b.Entries {
-			if e.Unlisted == "" && r.takes(e) {
+			if e.Unlisted == "" && e.Kind == r.kind && r.takes(e) {
 				t.Lines = append(t.Lines, &Line{Entry: e})
 			}
 		}
@@ -108,22 +139,33 @@ func (b *Board) Rank(seed uint64) {
 			}
 		}
 		t.setNear()
-		t.Answer = b.answer(t, r.empty)
+		if t.Answer = t.answer(len(b.Inputs(t.Kind))); t.Answer == "" {
+			t.Answer = "No result: " + r.empty + "."
+		}
 		b.Tracks = append(b.Tracks, t)
 	}
 }
 
+// Inputs returns the inputs of a kind.
+func (b *Board) Inputs(k *Kind) []Input {
+	if k == OnLogs {
+		return b.Logs
+	}
+	return b.Traces
+}
+
 // rank sets the figures of a track and sorts its lines.
 func (b *Board) rank(t *Track, seed uint64) {
+	over := b.Inputs(t.Kind)
 	var compared []*Line
 	var figures [][]float64
 	for _, l := range t.Lines {
-		of := make([]float64, len(b.Traces))
-		for i := range b.Traces {
-			of[i] = l.Entry.Multiple(i, b.Traces[i].LowerBound)
+		of := make([]float64, len(over))
+		for i := range over {
+			of[i] = l.Entry.Multiple(i, over[i].LowerBound)
 		}
-		l.Calls = l.Entry.meanCalls()
-		if l.Entry.Setup.Baseline {
+		l.Cost = l.Entry.meanCost()
+		if l.Entry.Reference() {
 			l.Rank = stats.Ranks([][]float64{of}, seed)[0]
 			l.Place, l.Low, l.High = 0, 0, 0
 			continue
@@ -141,7 +183,7 @@ func (b *Board) rank(t *Track, seed uint64) {
 		if (x.Place == 0) != (y.Place == 0) {
 			return y.Place - x.Place
 		}
-		return cmp.Or(cmp.Compare(x.Place, y.Place), cmp.Compare(x.Entry.Setup.Name, y.Entry.Setup.Name))
+		return cmp.Or(cmp.Compare(x.Place, y.Place), cmp.Compare(x.Entry.Name(), y.Entry.Name()))
 	})
 }
 
@@ -149,19 +191,19 @@ func (b *Board) rank(t *Track, seed uint64) {
 func profiles(lines []*Line, figures [][]float64) {
 	for i, l := range lines {
 		l.Profile = slices.Clone(figures[i])
-		for trace := range l.Profile {
+		for input := range l.Profile {
 			least := math.Inf(1)
 			for _, of := range figures {
-				least = min(least, of[trace])
+				least = min(least, of[input])
 			}
-			if !math.IsInf(l.Profile[trace], 1) {
-				l.Profile[trace] /= least
+			if !math.IsInf(l.Profile[input], 1) {
+				l.Profile[input] /= least
 			}
 		}
 	}
 }
 
-// Within returns the share of the traces on which the line is within a factor of the least.
+// Within returns the share of the inputs on which the line is within a factor of the least.
 func (l *Line) Within(factor float64) float64 {
 	n := 0
 	for _, x := range l.Profile {
@@ -172,46 +214,47 @@ func (l *Line) Within(factor float64) float64 {
 	return float64(n) / float64(max(len(l.Profile), 1))
 }
 
-// meanCalls returns the geometric mean of the device calls, where a replay without a call counts as
-// one with one; nil if a replay did not complete.
-func (e *Entry) meanCalls() *float64 {
+// meanCost returns the geometric mean of the second figure, where a replay without a device call
+// counts as one with one; nil if one is unknown.
+func (e *Entry) meanCost() *float64 {
 	sum := 0.0
-	for i := range e.Cells {
-		n, ok := e.DeviceCalls(i)
-		if !ok {
+	for _, f := range e.Figures {
+		if f.Cost == nil {
 			return nil
 		}
-		sum += math.Log(float64(max(n, 1)))
+		sum += math.Log(max(*f.Cost, 1))
 	}
 	const digits = 1e6 // the last bits differ between processors
-	return new(math.Round(math.Exp(sum/float64(len(e.Cells)))*digits) / digits)
+	return new(math.Round(math.Exp(sum/float64(len(e.Figures)))*digits) / digits)
 }
 
-// Drawn reports whether a line has bytes and calls on every trace.
-func (l *Line) Drawn() bool { return l.Calls != nil && l.Mean != nil && l.Failures == 0 }
+// Drawn reports whether a line has both figures on every input.
+func (l *Line) Drawn() bool { return l.Cost != nil && l.Mean != nil && l.Failures == 0 }
 
-// onFront reports whether no other line is better in bytes or calls and not worse in the other.
+// onFront reports whether no other line is better in bytes or cost and not worse in the other.
 func (l *Line) onFront(lines []*Line) bool {
 	return l.Drawn() && !slices.ContainsFunc(lines, func(o *Line) bool {
-		return o.Drawn() && *o.Mean <= *l.Mean && *o.Calls <= *l.Calls && (*o.Mean < *l.Mean || *o.Calls < *l.Calls)
+		return o.Drawn() && *o.Mean <= *l.Mean && *o.Cost <= *l.Cost && (*o.Mean < *l.Mean || *o.Cost < *l.Cost)
 	})
 }
 
 // Times formats a multiple.
 func Times(x float64) string { return units.Fixed(x, 3) }
 
-// answer returns the result of a track in words.
-func (b *Board) answer(t *Track, empty string) string {
+// answer returns the result of a track over n inputs in words, "" if no entry belongs to it.
+func (t *Track) answer(n int) string {
 	first, rest := t.leaders()
-	if len(first) == 0 {
-		if len(t.Lines) == 0 {
-			return "No result: " + empty + "."
-		}
-		return "No strategy to rank: " + t.Lines[0].Entry.Setup.Name + " is a reference only."
+	switch {
+	case n == 0:
+		return "No result: " + t.Kind.missing + "."
+	case len(t.Lines) == 0:
+		return ""
+	case len(first) == 0:
+		return "No strategy to rank: " + t.Lines[0].Entry.Name() + " is a reference only."
 	}
-	best, n := first[0], len(b.Traces)
+	best := first[0]
 	var text strings.Builder
-	over := units.Several(n, "trace")
+	over := units.Several(n, t.Kind.Input)
 	if best.Failures > 0 {
 		fmt.Fprintf(&text, "No strategy completes every one of %s; %s fails on the fewest, %d.", over, list(first),
 			best.Failures)
@@ -228,30 +271,28 @@ func (b *Board) answer(t *Track, empty string) string {
 		text.WriteString(".")
 	}
 	text.WriteString(t.sureness(best, rest))
-	text.WriteString(best.fewerCalls(t.Lines))
+	text.WriteString(best.cheaper(t))
 	return text.String()
 }
 
-// fewerCalls names the lines of the Pareto front that make fewer device calls.
-func (l *Line) fewerCalls(lines []*Line) string {
+// cheaper names the lines of the Pareto front with less of the second figure.
+func (l *Line) cheaper(t *Track) string {
 	if !l.Drawn() {
 		return ""
 	}
 	var others []string
-	for _, o := range lines {
-		if o.Front && o.Place > 0 && *o.Calls < *l.Calls {
-			others = append(others, fmt.Sprintf("%s (%s times the bound, %s)", o.Entry.Setup.Name, Times(*o.Mean),
-				calls(*o.Calls)))
+	for _, o := range t.Lines {
+		if o.Front && o.Place > 0 && *o.Cost < *l.Cost {
+			others = append(others, fmt.Sprintf("%s (%s times the bound, %s)", o.Entry.Name(), Times(*o.Mean),
+				t.Kind.said(*o.Cost)))
 		}
 	}
+	text := " " + fmt.Sprintf(t.Kind.takes, t.Kind.said(*l.Cost))
 	if len(others) == 0 {
-		return fmt.Sprintf(" It makes %s, and no strategy with fewer is on the Pareto front.", calls(*l.Calls))
+		return fmt.Sprintf("%s, and no strategy with %s is on the Pareto front.", text, t.Kind.less)
 	}
-	return fmt.Sprintf(" It makes %s; with fewer, on the Pareto front: %s.", calls(*l.Calls), Joined(others))
+	return fmt.Sprintf("%s; with %s, on the Pareto front: %s.", text, t.Kind.less, Joined(others))
 }
-
-// calls formats a mean number of device calls.
-func calls(n float64) string { return units.Several(uint64(math.Round(n)), "device call") }
 
 // leaders returns the lines at place 1 and the others that are ranked.
 func (t *Track) leaders() (first, rest []*Line) {
@@ -266,7 +307,7 @@ func (t *Track) leaders() (first, rest []*Line) {
 	return first, rest
 }
 
-// setNear sets the lines that the traces do not distinguish from the first.
+// setNear sets the lines that the inputs do not distinguish from the first.
 func (t *Track) setNear() {
 	first, rest := t.leaders()
 	for _, l := range rest {
@@ -282,10 +323,11 @@ func (t *Track) sureness(best *Line, rest []*Line) string {
 		return ""
 	}
 	if best.Low == 0 {
-		return fmt.Sprintf(" Fewer than %d traces have no interval: the order may be chance.", stats.LeastTraces)
+		return fmt.Sprintf(" Fewer than %d %ss have no interval: the order may be chance.", stats.LeastTraces, t.Kind.Input)
 	}
 	if len(t.Near) == 0 {
-		return " The traces distinguish it from all others: no interval of a place overlaps with its own."
+		return fmt.Sprintf(" The %ss distinguish it from all others: no interval of a place overlaps with its own.",
+			t.Kind.Input)
 	}
 	if len(t.Near) == len(rest) && len(rest) > 1 {
 		return fmt.Sprintf(" Not distinguishable from it: all other %d, because the 95 %% intervals of the places overlap.",
@@ -295,16 +337,20 @@ func (t *Track) sureness(best *Line, rest []*Line) string {
 		list(t.Near))
 }
 
-// list joins the names of lines, of which long lists are cut.
+// list joins the names of lines.
 func list(lines []*Line) string {
-	const most = 8
 	var names []string
-	for i, l := range lines {
-		if i == most {
-			names = append(names, fmt.Sprintf("%d more", len(lines)-most))
-			break
-		}
-		names = append(names, l.Entry.Setup.Name)
+	for _, l := range lines {
+		names = append(names, l.Entry.Name())
+	}
+	return JoinedFew(names)
+}
+
+// JoinedFew joins names as in a sentence and cuts a long list.
+func JoinedFew(names []string) string {
+	const most = 8
+	if n := len(names) - most; n > 0 {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", n))
 	}
 	return Joined(names)
 }
