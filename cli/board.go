@@ -339,20 +339,30 @@ func named(spec, folder string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
 	}
-	if _, err := os.Stat(path); err == nil {
-		return filepath.Abs(path)
+	for _, path := range []string{path, filepath.Join(folder, filepath.Base(path))} {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return filepath.Abs(path)
+		}
 	}
 	want := stem(spec)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return "", fmt.Errorf("file %s: %w", want, err)
 	}
+	var found []string
 	for _, e := range entries {
-		if !e.IsDir() && (e.Name() == spec || stem(e.Name()) == want) {
-			return filepath.Abs(filepath.Join(folder, e.Name()))
+		if !e.IsDir() && stem(e.Name()) == want {
+			found = append(found, e.Name())
 		}
 	}
-	return "", fmt.Errorf("file %s: none of this name in %s: --traces names its folder", want, folder)
+	switch len(found) {
+	case 0:
+		return "", fmt.Errorf("file %s: none of this name in %s: --traces names its folder", want, folder)
+	case 1:
+		return filepath.Abs(filepath.Join(folder, found[0]))
+	}
+	return "", fmt.Errorf("file %s: %s in %s: want one of this name, or %s", want, board.Joined(found), folder,
+		filepath.Base(path))
 }
 
 // stem returns the name of a file without its folder and endings.

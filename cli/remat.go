@@ -337,7 +337,16 @@ func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log,
 	}
 	logs := make([]grid.Log, len(paths))
 	for i, path := range paths {
-		l, err := openLog(cmd, path, most)
+		if path == "-" {
+			collectWithin(most)
+			s, err := remat.Read(cmd.InOrStdin(), "stdin", budget.New(most))
+			if err != nil {
+				return nil, err
+			}
+			logs[i] = grid.Log{Model: "stdin", Schedule: s}
+			continue
+		}
+		l, err := openLog(path, most)
 		if err != nil {
 			return nil, err
 		}
@@ -346,25 +355,19 @@ func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log,
 	return logs, nil
 }
 
-// openLog reads an op log, from standard input if its path is "-".
-func openLog(cmd *cobra.Command, path string, most device.Size) (l *grid.Log, err error) {
+// openLog reads the file of an op log.
+func openLog(path string, most device.Size) (*grid.Log, error) {
 	collectWithin(most)
-	l = &grid.Log{Model: "stdin"}
-	if path == "-" {
-		l.Schedule, err = remat.Read(cmd.InOrStdin(), l.Model, budget.New(most))
-	} else {
-		l.Model = stem(path)
-		l.Schedule, err = remat.ReadFile(path, budget.New(most))
-	}
+	s, err := remat.ReadFile(path, budget.New(most))
 	if err != nil {
 		return nil, noLog(path, err)
 	}
-	return l, nil
+	return &grid.Log{Model: stem(path), Schedule: s}, nil
 }
 
 // noLog returns the error about a log that cannot be read, or a better one if the file is a trace.
 func noLog(path string, err error) error {
-	if path == "-" || formats.Recognize(path, formats.Options{}) != nil {
+	if formats.Recognize(path, formats.Options{}) != nil {
 		return err
 	}
 	return fmt.Errorf("%s: a trace of allocations, for replay and compare: want a log of operators, as "+

@@ -29,9 +29,10 @@ func newSweep(catalogue setting.Catalogue) *cobra.Command {
 		Use:   "sweep",
 		Short: "Run traces × strategies × settings × devices on any number of machines",
 		Long: `Run a study on any number of machines that share a folder or an S3 bucket. plan writes one row for each cell: a
-trace, a strategy with its settings, a device and a search; or an op log, a strategy, a heuristic and a budget. run computes one shard of the cells and skips those in the
-store. merge writes the results as one table. Every program that starts processes can start the workers: Slurm,
-Kubernetes, GNU parallel, Snakemake, Ray (examples/sweep). docs/sweep.md is the manual.`,
+trace, a strategy with its settings, a device and a search; or an op log, a strategy, a heuristic and a budget. run
+computes one shard of the cells and skips those in the store. merge writes the results as one table. Every program that
+starts processes can start the workers: Slurm, Kubernetes, GNU parallel, Snakemake, Ray (examples/sweep). docs/sweep.md
+is the manual.`,
 		Args: knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("missing command: want plan, run, merge or status")
@@ -85,13 +86,16 @@ its time, by the times that "vramyard sweep merge --times" wrote for earlier cel
 			return err
 		}
 		place := folder(out.path)
-		for key, specs := range map[string]*[]string{"traces": &study.Traces, "logs": &study.Logs} {
-			if *specs, err = expand(*specs, folder(args[0]), place); err != nil {
-				return fmt.Errorf("%s: %s: %w", args[0], key, err)
-			}
+		from := relocation{folder(args[0]), place, inside}
+		if study.Traces, err = from.expand(study.Traces); err != nil {
+			return fmt.Errorf("%s: traces: %w", args[0], err)
 		}
 		if study.Learn != "" {
-			study.Learn = relocated(study.Learn, folder(args[0]), place)
+			study.Learn = from.relocated(study.Learn)
+		}
+		from.named = func(string) bool { return false }
+		if study.Logs, err = from.expand(study.Logs); err != nil {
+			return fmt.Errorf("%s: logs: %w", args[0], err)
 		}
 		var speeds *sweep.Speeds
 		if times != "" {
@@ -140,16 +144,21 @@ func inside(spec string) bool {
 	return generated || slices.Contains(corpus.Names(), spec)
 }
 
-// relocated returns a path that is relative to one folder, relative to another.
-func relocated(path, from, to string) string {
-	if inside(path) || filepath.IsAbs(path) {
+// relocation makes paths that are relative to one folder relative to another.
+type relocation struct {
+	from, to string
+	named    func(spec string) bool // reports whether a spec is a name and not a path
+}
+
+func (r relocation) relocated(path string) string {
+	if r.named(path) || filepath.IsAbs(path) {
 		return path
 	}
-	path = filepath.Join(from, path)
-	if absolute, err := filepath.Abs(to); err == nil {
+	path = filepath.Join(r.from, path)
+	if absolute, err := filepath.Abs(r.to); err == nil {
 		if of, err := filepath.Abs(path); err == nil {
-			if r, err := filepath.Rel(absolute, of); err == nil {
-				return filepath.ToSlash(r)
+			if relative, err := filepath.Rel(absolute, of); err == nil {
+				return filepath.ToSlash(relative)
 			}
 		}
 	}
@@ -159,21 +168,21 @@ func relocated(path, from, to string) string {
 // literal escapes the characters of a folder that have a meaning in a pattern.
 var literal = strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`)
 
-// expand returns the traces of a study, patterns expanded and without repetitions.
-func expand(specs []string, from, to string) (all []string, err error) {
+// expand returns the files and names of a study, patterns expanded and without repetitions.
+func (r relocation) expand(specs []string) (all []string, err error) {
 	add := func(spec string) {
-		if spec = relocated(spec, from, to); !slices.Contains(all, spec) {
+		if spec = r.relocated(spec); !slices.Contains(all, spec) {
 			all = append(all, spec)
 		}
 	}
 	for _, spec := range specs {
-		if inside(spec) || !strings.ContainsAny(spec, "*?[") {
+		if r.named(spec) || !strings.ContainsAny(spec, "*?[") {
 			add(spec)
 			continue
 		}
 		pattern := spec
 		if !filepath.IsAbs(spec) {
-			pattern = filepath.Join(literal.Replace(from), spec)
+			pattern = filepath.Join(literal.Replace(r.from), spec)
 		}
 		files, err := filepath.Glob(pattern)
 		if err == nil && len(files) == 0 {
@@ -184,7 +193,7 @@ func expand(specs []string, from, to string) (all []string, err error) {
 		}
 		for _, f := range files {
 			if !filepath.IsAbs(spec) {
-				if f, err = filepath.Rel(from, f); err != nil {
+				if f, err = filepath.Rel(r.from, f); err != nil {
 					return nil, err
 				}
 			}
@@ -218,7 +227,7 @@ func sweepFiles(cmd *cobra.Command, folder string, memory device.Size) sweep.Ope
 			}
 			return sweep.Opened{Source: src, Card: recordedCard(src.Head().Header)}, nil
 		},
-		Log: func(spec string) (*grid.Log, error) { return openLog(cmd, path(spec), memory) },
+		Log: func(spec string) (*grid.Log, error) { return openLog(path(spec), memory) },
 	}
 }
 

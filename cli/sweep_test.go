@@ -405,8 +405,15 @@ func TestSweepOfLogs(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, cells, 12, "remat computed none")
 
+	named := write(t, "w1", "") // a path, though a workload has this name
+	text, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(named, text, 0o600))
+	study := filepath.Join(filepath.Dir(named), "study.yaml")
+	require.NoError(t, os.WriteFile(study, []byte("logs: [w1]\nstrategies: [bfc]\nremat: {budgets: [1]}\n"), 0o600))
+	require.Equal(t, "9 cells of 1 log.\n", succeed(t, "sweep", "plan", study, "-o", plan))
 	trace := write(t, "my.trace", "a 1 3MiB\n")
-	study := write(t, "study.yaml", fmt.Sprintf("logs: [%q]\nstrategies: [bfc]\n", trace))
+	study = write(t, "study.yaml", fmt.Sprintf("logs: [%q]\nstrategies: [bfc]\n", trace))
 	status, _, stderr := command(t, "sweep", "plan", study, "-o", filepath.Join(t.TempDir(), "plan.parquet"))
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "my.trace: a trace of allocations")

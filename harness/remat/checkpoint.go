@@ -45,11 +45,25 @@ func planOf(name string) *Plan {
 	return nil
 }
 
-// Plannable returns an error if a heuristic is one of [Plans] and the schedule is not a chain.
-func Plannable(s *Schedule, heuristic string) error {
-	if p := planOf(heuristic); p != nil && len(s.Ops) > 0 {
+// CanRun returns an error if a heuristic cannot run a schedule: one of [Plans] needs a chain, and
+// others may need the times of the operators. An unknown name is no error.
+func CanRun(s *Schedule, heuristic string) error {
+	p := planOf(heuristic)
+	switch {
+	case len(s.Ops) == 0:
+		return nil
+	case p != nil:
 		_, err := p.chainOf(s)
 		return err
+	}
+	h, swap, err := heuristicOf(heuristic)
+	switch {
+	case err != nil || s.Cost > 0:
+		return nil
+	case h.traits&needsTimes != 0:
+		return fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", heuristic)
+	case swap.way == swapIfCheaper:
+		return fmt.Errorf("heuristic %s: the log has no times, want evict=drop or swap", heuristic)
 	}
 	return nil
 }

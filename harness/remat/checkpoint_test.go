@@ -160,13 +160,13 @@ func TestPlansRefuseOtherLogs(t *testing.T) {
 	} {
 		s, err := ReadFile(path, budget.New(1<<30))
 		require.NoError(t, err)
-		require.EqualError(t, Plannable(s, "sublinear"), none+want)
+		require.EqualError(t, CanRun(s, "sublinear"), none+want)
 		_, err = Run(s, &Counter{Budget: 1 << 40}, Config{Heuristic: "sublinear", Budget: 1 << 40, Liveness: "eager"})
 		require.EqualError(t, err, none+want)
-		require.NoError(t, Plannable(s, "eq"))
+		require.NoError(t, CanRun(s, "eq"))
 	}
 	one := func() device.Size { return 1 }
 	long := chainLog(t, maxLinks+1, one, func() int64 { return 1 }, func(int) int { return 1 })
-	require.NoError(t, Plannable(long, "sublinear"))
-	require.EqualError(t, Plannable(long, "chain-optimal"), "chain-optimal: the chain has 129 operators, want at most 128")
+	require.NoError(t, CanRun(long, "sublinear"))
+	require.EqualError(t, CanRun(long, "chain-optimal"), "chain-optimal: the chain has 129 operators, want at most 128")
 }

@@ -231,7 +231,7 @@ func TestPlansRefuseOrRunRandomLogs(t *testing.T) {
 		for _, p := range remat.Plans() {
 			c := remat.Config{Heuristic: p.Name, Budget: budget, Liveness: "eager"}
 			res, err := remat.Run(s, &remat.Counter{Budget: budget}, c)
-			if refused := remat.Plannable(s, p.Name); refused != nil {
+			if refused := remat.CanRun(s, p.Name); refused != nil {
 				require.Equal(t, refused, err)
 				continue
 			}

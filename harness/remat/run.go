@@ -208,13 +208,8 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	if err == nil {
 		err = c.check()
 	}
-	if err == nil && s.Cost == 0 && len(s.Ops) > 0 {
-		switch {
-		case h.traits&needsTimes != 0:
-			err = fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", c.Heuristic)
-		case swap.way == swapIfCheaper:
-			err = fmt.Errorf("heuristic %s: the log has no times, want evict=drop or swap", c.Heuristic)
-		}
+	if err == nil {
+		err = CanRun(s, c.Heuristic)
 	}
 	if err != nil {
 		return nil, err

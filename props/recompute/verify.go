@@ -86,7 +86,7 @@ func (s Subject) Check(l Log) (v *Violation, err error) {
 		}
 	}()
 	schedule := l.Schedule()
-	if remat.Plannable(schedule, s.Config.Heuristic) != nil {
+	if remat.CanRun(schedule, s.Config.Heuristic) != nil {
 		a := &audit{}
 		err := s.rooted(a, l)
 		return a.found, err

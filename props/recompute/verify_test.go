@@ -38,7 +38,7 @@ func TestInvariantsOfRuns(t *testing.T) {
 			plain := remat.Config{Heuristic: name, Liveness: liveness}
 			for i, c := range []remat.Config{plain, vary(plain, r), vary(plain, r)} {
 				s := recompute.Subject{Name: name + " under " + liveness, Config: c}
-				if i == 2 && remat.Plannable(nonChain, name) == nil { // plans count bytes
+				if i == 2 && remat.CanRun(nonChain, name) == nil { // plans count bytes
 					s.Memory = func(budget device.Size) remat.Memory { return &firstFit{capacity: budget} }
 				}
 				_, err := recompute.Verify(t.Context(), s, recompute.Options{Logs: *logs, Seed: *seed, Tries: 2000})

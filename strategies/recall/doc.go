@@ -73,7 +73,7 @@
 // and the packings of a plan together 2,048 steps for each allocation so far.
 //
 // The worst case is linear in the live blocks: a period has at least 32 allocations, so forecasts
-// visit up to a quarter of the live blocks for each allocation. After 16 forecasts in vain they
+// visit about a quarter of the live blocks for each allocation. After 16 forecasts in vain they
 // become rare, as long as neither the shapes nor the used bytes change.
 //
 // # Pages: idea

@@ -164,7 +164,7 @@ func (o *BatchOptions) judge(b *remat.Batches) error {
 		return err
 	}
 	for _, h := range o.Heuristics {
-		if err := remat.Plannable(s, h); err != nil {
+		if err := remat.CanRun(s, h); err != nil {
 			return err
 		}
 	}

@@ -92,9 +92,12 @@ func (r *Run) recall(ctx context.Context, c *cell.Cells, log string, setup *sett
 	if err == nil && stored.Exact.Failed != "" {
 		err = cell.Failure(stored.Exact.Failed)
 	}
+	if err != nil {
+		return err
+	}
 	*r = stored.Exact.Run
 	r.Model, r.Strategy, r.Baseline, r.Ratio = model, strategy, baseline, ratio
-	return err
+	return nil
 }
 
 // Key returns the hash of the cell of [Point.Execute], empty if it must not be stored.
@@ -116,8 +119,9 @@ func (p *Point) judged(ctx context.Context) (err error) {
 	if err = p.compute(ctx); !cell.Lasting(ctx, err) {
 		return err
 	}
-	if cause := errors.Unwrap(err); cause != nil && p.setup != nil && strings.HasPrefix(err.Error(), p.setup.Name+" ") {
-		err = cause // without the name
+	why := err.Error()
+	if p.setup != nil {
+		why = strings.TrimPrefix(why, p.setup.Name+" ")
 	}
-	return cell.Failure(err.Error())
+	return cell.Failure(why)
 }

@@ -71,7 +71,7 @@ var errEmpty = errors.New("the log allocates no memory")
 // cannot run it.
 func BaseOf(l Log, liveness string, heuristics []string) (Base, error) {
 	for _, h := range heuristics {
-		if err := remat.Plannable(l.Schedule, h); err != nil {
+		if err := remat.CanRun(l.Schedule, h); err != nil {
 			return Base{}, fmt.Errorf("%s: %w", l.Model, err)
 		}
 	}

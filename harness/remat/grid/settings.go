@@ -50,17 +50,25 @@ func usualRatios() []Ratio {
 	return all
 }
 
+// maxHeuristics bounds the heuristics of a grid.
+const maxHeuristics = 1000
+
 // ParseHeuristics expands each name that means several heuristics, and drops repetitions.
 func ParseHeuristics(names []string) (all []string, err error) {
+	seen := map[string]bool{}
 	for _, name := range names {
 		list, err := remat.Variants(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, one := range list {
-			if !slices.Contains(all, one) {
+			if !seen[one] {
+				seen[one] = true
 				all = append(all, one)
 			}
+		}
+		if len(all) > maxHeuristics {
+			return nil, fmt.Errorf("more than %d heuristics", maxHeuristics)
 		}
 	}
 	return all, nil
@@ -76,7 +84,7 @@ var (
 // CheckLimit validates a [Settings].Limit.
 func CheckLimit(limit float64) error {
 	if !(limit > 1 && limit <= 1e6) {
-		return errLimit
+		return fmt.Errorf("%v: %w", limit, errLimit)
 	}
 	return nil
 }

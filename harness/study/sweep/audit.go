@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
@@ -138,14 +139,24 @@ func repeat(ctx context.Context, rows []*Row, was map[string]any, w Worker) (all
 			all = append(all, Difference{*r, "semantics", r.Semantics, setup.Semantics})
 			continue
 		}
+		if setup.Baseline != r.Baseline {
+			all = append(all, Difference{*r, "is_baseline", strconv.FormatBool(r.Baseline), strconv.FormatBool(setup.Baseline)})
+			continue
+		}
 		p.Rows = append(p.Rows, *r)
 	}
-	_, err = p.Run(ctx, Shard{Count: 1}, w)
-	if other, ok := errors.AsType[*otherKey](err); ok {
-		return append(all, Difference{p.Rows[other.row], "cell", other.of.Cell, other.key}), nil
-	}
-	if err != nil {
-		return nil, err
+	for {
+		_, err := p.Run(ctx, Shard{Count: 1}, w)
+		other, ok := errors.AsType[*mismatch](err)
+		if ok {
+			all = append(all, Difference{p.Rows[other.row], other.figure, other.plan, other.here})
+			p.Rows = slices.Delete(p.Rows, other.row, other.row+1)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		break
 	}
 	m, err := p.Merge(ctx, w.Store)
 	if err != nil {
@@ -179,9 +190,10 @@ func differ(was, now any) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range a {
-		if !bytes.Equal(a[i].value, b[i].value) {
-			return &Difference{Figure: a[i].name, Result: string(a[i].value), Again: string(b[i].value)}, nil
+	for _, c := range append(a, b...) { // some figures may be omitted
+		x, y := valueOf(a, c.name), valueOf(b, c.name)
+		if !bytes.Equal(x, y) {
+			return &Difference{Figure: c.name, Result: string(x), Again: string(y)}, nil
 		}
 	}
 	return nil, nil
@@ -191,6 +203,14 @@ func differ(was, now any) (*Difference, error) {
 type column struct {
 	name  string
 	value json.RawMessage
+}
+
+// valueOf returns the value of a column, null if it is omitted.
+func valueOf(all []column, name string) json.RawMessage {
+	if i := slices.IndexFunc(all, func(c column) bool { return c.name == name }); i >= 0 {
+		return all[i].value
+	}
+	return json.RawMessage("null")
 }
 
 var errObject = errors.New("want an object")

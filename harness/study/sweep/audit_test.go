@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/internal/budget"
 )
@@ -110,9 +111,12 @@ func TestAuditSaysHowSureItIs(t *testing.T) {
 
 func TestReadResultsRefuses(t *testing.T) {
 	for want, r := range map[string]sweep.Result{
-		`row 0: cell "abc": want 64`: {Cell: "abc"},
-		`search "fast": want`:        {Cell: fmt.Sprintf("%064d", 1), Search: "fast"},
-		`device "gpu"`:               {Cell: fmt.Sprintf("%064d", 1), Search: sweep.Quick, Target: "gpu"},
+		`row 0: cell "abc": want 64`:   {Cell: "abc"},
+		`search "fast": want`:          {Cell: fmt.Sprintf("%064d", 1), Path: "a", Search: "fast"},
+		`device "gpu"`:                 {Cell: fmt.Sprintf("%064d", 1), Path: "a", Search: sweep.Quick, Target: "gpu"},
+		"row 0: the path of the trace": {Cell: fmt.Sprintf("%064d", 1), Search: sweep.Quick},
+		"counting on a trace": {Cell: fmt.Sprintf("%064d", 1), Path: "a", Search: sweep.Quick,
+			Figures: compare.Figures{Strategy: "counting"}},
 	} {
 		var b bytes.Buffer
 		require.NoError(t, (&sweep.Results{Traces: []sweep.Result{r}}).Write(&b))

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/flat"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
@@ -79,6 +80,12 @@ func (r *Row) check() error {
 		return fmt.Errorf("cost %v of %d events: want no negative numbers", r.Cost, r.Events)
 	}
 	switch {
+	case r.Trace == "":
+		return errNoPath
+	case r.Case == nil && r.Strategy == grid.Counting:
+		return fmt.Errorf("strategy %s on a trace: it runs op logs only", r.Strategy)
+	case r.Case != nil && (r.Learn != "" || r.Device != "" || r.FreeAt != ""):
+		return errForTraces
 	case r.Search == Remat && r.Case != nil:
 		return r.Case.Check()
 	case r.Case != nil:
@@ -115,7 +122,7 @@ func WriteTimes(w io.Writer, times []Timed) error { return table(w, times, Times
 
 // Write writes the results as Parquet. They must be of traces or of logs.
 func (r *Results) Write(w io.Writer) error {
-	if len(r.Logs) > 0 {
+	if r.OfLogs {
 		return table(w, r.Logs, RematSchema)
 	}
 	return table(w, r.Traces, ResultsSchema)
@@ -123,6 +130,7 @@ func (r *Results) Write(w io.Writer) error {
 
 // Results are the rows of a file of merged results: of traces or of logs.
 type Results struct {
+	OfLogs bool          // the file is of op logs
 	Traces []Result      // of traces
 	Logs   []RematResult // of op logs
 }
@@ -137,7 +145,7 @@ func ReadResults(r io.ReaderAt, size int64, name string, memory *budget.Budget) 
 		return HasSchema(ResultsSchema)(metadata)
 	}
 	all.Traces, _, err = parquet.ReadTable[Result](r, size, name, memory, either)
-	if schema == RematSchema {
+	if all.OfLogs = schema == RematSchema; all.OfLogs {
 		all.Logs, _, err = parquet.ReadTable[RematResult](r, size, name, memory, HasSchema(RematSchema))
 	}
 	for i, row := range all.rows() {
@@ -149,6 +157,11 @@ func ReadResults(r io.ReaderAt, size int64, name string, memory *budget.Budget) 
 	}
 	return all, err
 }
+
+var (
+	errNoPath    = errors.New("the path of the trace is missing")
+	errForTraces = errors.New("a log with learn, device or free_at: want none")
+)
 
 // errLogs: the results are of logs.
 var errLogs = errors.New("results of logs")

@@ -63,6 +63,7 @@ func (p *Plan) Merge(ctx context.Context, s cell.Store) (*Merged, error) {
 		return err
 	})
 	m := &Merged{Failures: map[int]string{}}
+	m.OfLogs = len(p.Rows) > 0 && p.Rows[0].Case != nil
 	if err == nil {
 		err = m.disputes(ctx, p, s)
 	}

@@ -68,9 +68,10 @@ var errNoVersion = errors.New("its placements have no version, so its results ca
 // Make plans a study. Every trace is opened and read once. Traces of the study must be expanded:
 // without patterns. Speeds may be nil.
 func Make(ctx context.Context, s *Study, open Open, speeds *Speeds) (*Plan, error) {
-	runs := len(s.Remat.Heuristics) * len(s.Remat.Ladders) * len(s.Remat.Ratios)
-	if n := (len(s.Traces)*len(s.Devices)*len(s.Searches) + len(s.Logs)*runs) * (len(s.Strategies) + 1); n > mostRows {
-		return nil, fmt.Errorf("%d cells: want at most %d", n, mostRows)
+	n := len(s.Traces) * len(s.Devices) * len(s.Searches) * len(s.Strategies)
+	n += len(s.Logs) * len(s.Remat.Heuristics) * len(s.Remat.Ratios) * (1 + len(s.Strategies)*len(s.Remat.Ladders))
+	if n > mostRows {
+		return nil, fmt.Errorf("the study has %d cells: want at most %d", n, mostRows)
 	}
 	setups, training, err := learned(s.Learn, s.Strategies, open)
 	if err != nil {
@@ -90,7 +91,7 @@ func Make(ctx context.Context, s *Study, open Open, speeds *Speeds) (*Plan, erro
 		}
 		rows, err := s.rowsOfLog(name, l)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		add(rows)
 	}

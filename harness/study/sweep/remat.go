@@ -47,17 +47,33 @@ var (
 const plain = "lru"
 
 // rematLists set the lists of a grid by their keys.
-var rematLists = map[string]func(o *grid.Options, all []string) error{
-	"heuristics": func(o *grid.Options, all []string) (err error) {
-		o.Heuristics, err = grid.ParseHeuristics(all)
-		return cmp.Or(err, each(len(o.Heuristics), 1, func(i int) error { return o.Check(o.Heuristics[i], "") }))
+var rematLists = map[string]func(o *grid.Options, value *yaml.Node) error{
+	"heuristics": func(o *grid.Options, value *yaml.Node) error {
+		all, err := texts(value, func(name string) ([]string, error) {
+			names, err := grid.ParseHeuristics([]string{name})
+			return names, cmp.Or(err, each(len(names), 1, func(i int) error { return o.Check(names[i], "") }))
+		})
+		if err == nil {
+			if o.Heuristics, err = grid.ParseHeuristics(slices.Concat(all...)); err != nil {
+				err = strictyaml.At(value, err)
+			}
+		}
+		return err
 	},
-	"ladders": func(o *grid.Options, all []string) error {
-		o.Ladders = all
-		return each(len(all), 1, func(i int) error { return o.Check(plain, all[i]) })
+	"ladders": func(o *grid.Options, value *yaml.Node) (err error) {
+		o.Ladders, err = texts(value, func(name string) (string, error) { return name, o.Check(plain, name) })
+		return err
 	},
-	"budgets": func(o *grid.Options, all []string) (err error) {
-		o.Ratios, err = grid.ParseRatios(strings.Join(all, ","))
+	"budgets": func(o *grid.Options, value *yaml.Node) error {
+		all, err := texts(value, func(part string) (string, error) {
+			_, err := grid.ParseRatios(part)
+			return part, err
+		})
+		if err == nil {
+			if o.Ratios, err = grid.ParseRatios(strings.Join(all, ",")); err != nil {
+				err = strictyaml.At(value, err)
+			}
+		}
 		return err
 	},
 }
@@ -78,41 +94,24 @@ func (s *Study) setRemat(n *yaml.Node) error {
 	o := &s.Remat
 	for _, p := range pairs {
 		name := p.Key.Value
-		if rematLists[name] != nil {
-			continue
-		}
-		if rematSettings(&o.Settings)[name] == nil {
+		field := rematSettings(&o.Settings)[name]
+		switch set := rematLists[name]; {
+		case set != nil:
+			err = set(o, p.Value)
+		case field != nil:
+			_, err = text(p.Value, func(text string) (struct{}, error) {
+				err := assign(field, text)
+				return struct{}{}, cmp.Or(err, o.Check(plain, ""), grid.CheckLimit(o.Limit))
+			})
+		default:
 			keys := append(slices.Sorted(maps.Keys(rematLists)), slices.Sorted(maps.Keys(rematSettings(&o.Settings)))...)
-			return strictyaml.At(p.Key, fmt.Errorf("unknown field %q: %s", name, nearest.Want(name, keys)))
+			err = strictyaml.At(p.Key, fmt.Errorf("unknown field %q: %s", name, nearest.Want(name, keys)))
 		}
-		if err := setSetting(&o.Settings, name, p.Value); err != nil {
-			return err
-		}
-	}
-	for _, p := range pairs { // with the settings, which some heuristics and ladders do not go with
-		set := rematLists[p.Key.Value]
-		if set == nil {
-			continue
-		}
-		all, err := texts(p.Value, func(text string) (string, error) { return text, nil })
 		if err != nil {
 			return err
 		}
-		if err := set(o, all); err != nil {
-			return strictyaml.At(p.Value, err)
-		}
 	}
 	return nil
-}
-
-// setSetting sets a setting and checks it by itself.
-func setSetting(s *grid.Settings, name string, value *yaml.Node) error {
-	alone := grid.Settings{Liveness: grid.Usual().Liveness, Limit: grid.Usual().Limit}
-	_, err := text(value, func(text string) (struct{}, error) {
-		err := cmp.Or(assign(rematSettings(s)[name], text), assign(rematSettings(&alone)[name], text))
-		return struct{}{}, cmp.Or(err, alone.Check(plain, ""), grid.CheckLimit(alone.Limit))
-	})
-	return err
 }
 
 // assign sets a field from a text.
@@ -196,7 +195,7 @@ func (r *shardRun) openLog(name string) (*opening, error) {
 		return nil, err
 	}
 	bases := map[string]*grid.Base{} // by liveness
-	return &opening{hash: l.Schedule.SHA256, task: func(s share) (task, error) {
+	return &opening{hash: l.Schedule.SHA256, events: len(l.Schedule.Steps), task: func(s share) (task, error) {
 		row := &r.plan.Rows[s.row]
 		base := bases[row.Case.Settings.Liveness]
 		if base == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/cell"
+	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/internal/budget"
@@ -98,12 +99,26 @@ func TestLogsSurviveTheirFiles(t *testing.T) {
 	bad := sweep.Results{Logs: slices.Clone(results.Logs)}
 	bad.Logs[7].ComputeCalls++
 	bad.Logs[9].Settings.Limit = 4
-	for i, want := range map[int]string{7: "compute_calls is ", 9: "cell is "} {
-		found, err = sweep.Repeat(t.Context(), sweep.Results{Logs: bad.Logs[i : i+1]}, worker(storeIn(t)))
-		require.NoError(t, err)
-		require.Len(t, found, 1)
-		require.ErrorContains(t, &found[0], want)
+	bad.Logs[11].Swaps = &remat.Swaps{}
+	bad.Logs[13].Baseline = true
+	bad.Logs[14].Steps++
+	found, err = sweep.Repeat(t.Context(), bad, worker(storeIn(t)))
+	require.NoError(t, err)
+	require.Len(t, found, 5)
+	for i, want := range []string{"compute_calls is ", "cell is ", "swap is {", "is_baseline is true", "events is "} {
+		require.ErrorContains(t, &found[i], want)
 	}
+}
+
+// TestResultsKeepTheirKind merges a plan of logs none of whose cells exist.
+func TestResultsKeepTheirKind(t *testing.T) {
+	m, err := planOf(t, logStudy).Merge(t.Context(), storeIn(t))
+	require.NoError(t, err)
+	var b bytes.Buffer
+	require.NoError(t, m.Write(&b))
+	results, err := sweep.ReadResults(bytes.NewReader(b.Bytes()), int64(b.Len()), "results.parquet", budget.New(0))
+	require.NoError(t, err)
+	require.True(t, results.OfLogs)
 }
 
 // TestFailuresOfLogsAreResults has a strategy that cannot start, and one that panics.
@@ -125,13 +140,18 @@ func TestFailuresOfLogsAreResults(t *testing.T) {
 	}
 	m, err := p.Merge(t.Context(), w.Store)
 	require.NoError(t, err)
-	require.Equal(t, map[int]string{1: "no table", 2: "panic: no luck"}, m.Failures)
+	require.Equal(t, map[int]string{1: "in 237.79MiB: no table", 2: "panic: no luck"}, m.Failures)
 	require.Equal(t, "panic: no luck", m.Logs[2].Failed)
-	require.False(t, m.Logs[2].Completed())
 	require.Equal(t, "panics", m.Logs[2].Strategy)
+	l, err := files.Log("syn_unet4")
+	require.NoError(t, err)
+	o := s.Remat
+	o.Cells = cell.Over(w.Store)
+	_, err = grid.Grid(t.Context(), []grid.Log{*l}, s.Strategies[:1], o)
+	require.ErrorContains(t, err, "broken on syn_unet4 by eq at 0.5: in 237.79MiB: no table")
 	var b strings.Builder
 	require.NoError(t, p.Status(&b, m))
-	require.Contains(t, b.String(), ": broken on syn_unet4 by eq, none, at 0.5: no table\n")
+	require.Contains(t, b.String(), ": broken on syn_unet4 by eq, none, at 0.5: in 237.79MiB: no table\n")
 }
 
 func TestStudiesOfLogsRefuse(t *testing.T) {
@@ -141,10 +161,10 @@ func TestStudiesOfLogsRefuse(t *testing.T) {
 		"traces: [a]\nremat: {limit: 3}\n":             "line 2, column 1: remat is for logs, and the study has traces",
 		"logs: [a]\nremat: eq\n":                       "line 2, column 8: want a mapping, such as {heuristics",
 		"logs: [a]\nremat: {heuristic: [eq]}\n":        `line 2, column 9: unknown field "heuristic": did you mean "heuristics"?`,
-		"logs: [a]\nremat: {heuristics: [qe]}\n":       `line 2, column 21: heuristic "qe"`,
-		"logs: [a]\nremat: {ladders: [steep]}\n":       `line 2, column 18: ladder "steep"`,
-		"logs: [a]\nremat: {budgets: [0]}\n":           `line 2, column 18: ratio "0": want more than 0`,
-		"logs: [a]\nremat: {limit: 1}\n":               "line 2, column 16: want more than 1, at most 1000000",
+		"logs: [a]\nremat: {heuristics: [lru, qe]}\n":  `line 2, column 27: heuristic "qe"`,
+		"logs: [a]\nremat: {ladders: [steep]}\n":       `line 2, column 19: ladder "steep"`,
+		"logs: [a]\nremat: {budgets: [0]}\n":           `line 2, column 19: ratio "0": want more than 0`,
+		"logs: [a]\nremat: {limit: 1}\n":               "line 2, column 16: 1: want more than 1, at most 1000000",
 		"logs: [a]\nremat: {limit: x}\n":               `line 2, column 16: "x": want a number`,
 		"logs: [a]\nremat: {eager_in_remat: 7}\n":      `line 2, column 25: "7": want true or false`,
 		"logs: [a]\nremat: {liveness: lazy}\n":         `line 2, column 19: liveness "lazy"`,
@@ -159,12 +179,14 @@ func TestStudiesOfLogsRefuse(t *testing.T) {
 // TestPlansOfLogsAreChecked changes rows so that a worker could not run them.
 func TestPlansOfLogsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(p *sweep.Plan){
-		"row 1: ratio ":              func(p *sweep.Plan) { p.Rows[1].Case.Ratio = 1 << 60 },
-		`row 1: heuristic "x"`:       func(p *sweep.Plan) { p.Rows[1].Case.Heuristic = "x" },
-		"row 1: want more than 1":    func(p *sweep.Plan) { p.Rows[1].Case.Settings.Limit = 0 },
-		`search "quick" of a log`:    func(p *sweep.Plan) { p.Rows[1].Search = sweep.Quick },
-		`row 1: search "remat"`:      func(p *sweep.Plan) { p.Rows[1].Case = nil },
-		"row 1: want traces or logs": func(p *sweep.Plan) { p.Rows[1] = planOf(t, study).Rows[1] },
+		"row 1: ratio ":                       func(p *sweep.Plan) { p.Rows[1].Case.Ratio = 1 << 60 },
+		`row 1: heuristic "x"`:                func(p *sweep.Plan) { p.Rows[1].Case.Heuristic = "x" },
+		"row 1: 0: want more than 1":          func(p *sweep.Plan) { p.Rows[1].Case.Settings.Limit = 0 },
+		`search "quick" of a log`:             func(p *sweep.Plan) { p.Rows[1].Search = sweep.Quick },
+		"row 1: strategy counting on a trace": func(p *sweep.Plan) { p.Rows[1].Case = nil },
+		"row 1: a log with learn":             func(p *sweep.Plan) { p.Rows[1].Learn = "short" },
+		"row 7: search \"remat\"":             func(p *sweep.Plan) { p.Rows[7].Case = nil },
+		"row 1: want traces or logs":          func(p *sweep.Plan) { p.Rows[1] = planOf(t, study).Rows[1] },
 	} {
 		p := planOf(t, logStudy)
 		change(p)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -207,8 +208,9 @@ type task struct {
 
 // opening is an opened trace or log.
 type opening struct {
-	hash string // of the decompressed file; empty: generated
-	task func(s share) (task, error)
+	hash   string // of the decompressed file; empty: generated
+	events int    // of the trace, or steps of the log
+	task   func(s share) (task, error)
 }
 
 // openTrace returns the tasks of cells of a trace.
@@ -221,7 +223,8 @@ func (r *shardRun) openTrace(ctx context.Context, name string) (*opening, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &opening{hash: opened.Source.Head().Header.Hash, task: func(s share) (task, error) {
+	head := opened.Source.Head()
+	return &opening{hash: head.Header.Hash, events: head.Events, task: func(s share) (task, error) {
 		trial, err := r.trial(s, prepared, opened.Card)
 		if err != nil {
 			return task{}, err
@@ -246,19 +249,16 @@ func (r *shardRun) begin(ctx context.Context, shares []share) (err error) {
 		return err
 	}
 	if o.hash != first.TraceSHA256 {
-		return fmt.Errorf("%s: SHA-256 %s, and in the plan %s: the file has changed, so plan again: cells "+
-			"of other files stay", first.Trace, o.hash, first.TraceSHA256)
+		return fmt.Errorf("%s: SHA-256 %s, want %s: the file has changed since it was planned; after a new plan, cells of "+
+			"other files stay", first.Trace, o.hash, first.TraceSHA256)
 	}
 	for _, s := range shares {
 		t, err := o.task(s)
 		if err != nil {
 			return err
 		}
-		row := &r.plan.Rows[s.row]
-		if key, err := t.key(); err != nil {
+		if err := o.check(s.row, &r.plan.Rows[s.row], &t); err != nil {
 			return err
-		} else if key != row.Cell {
-			return &otherKey{s.row, row, key}
 		}
 		select {
 		case r.places <- struct{}{}:
@@ -292,17 +292,33 @@ func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compar
 	return row.trial(r.pool, t, r.setups[s.row], d, card, o), nil
 }
 
-// otherKey is the error of a row whose cell is not what the row describes.
-type otherKey struct {
-	row int // its number
-	of  *Row
-	key string // of the description
+// mismatch is the error of a row that does not describe what is computed here.
+type mismatch struct {
+	row        int // its number
+	of         *Row
+	figure     string // column of the plan
+	plan, here string // its values
 }
 
-func (e *otherKey) Error() string {
-	return fmt.Sprintf("row %d of the plan, %s on %s: its cell is %s in this program and %s in the plan: another version "+
-		"made the plan, or the trace that it learns from has changed, so plan again",
-		e.row, e.of.Strategy, e.of.Trace, e.key, e.of.Cell)
+func (e *mismatch) Error() string {
+	learned := ""
+	if e.of.Learn != "" {
+		learned = ", or the trace that it learns from has changed"
+	}
+	return fmt.Sprintf("row %d of the plan, %s on %s: its %s is %s in this program and %s in the plan: another version "+
+		"made the plan%s, so plan again", e.row, e.of.Strategy, e.of.Trace, e.figure, e.here, e.plan, learned)
+}
+
+// check compares a row with what is computed here.
+func (o *opening) check(n int, row *Row, t *task) error {
+	if o.events != row.Events {
+		return &mismatch{n, row, "events", strconv.Itoa(row.Events), strconv.Itoa(o.events)}
+	}
+	key, err := t.key()
+	if err == nil && key != row.Cell {
+		err = &mismatch{n, row, "cell", row.Cell, key}
+	}
+	return err
 }
 
 // compute computes a cell and counts its result.
