@@ -174,6 +174,8 @@ func TestStudiesOfLogsRefuse(t *testing.T) {
 		_, err := sweep.ReadStudy(strings.NewReader(text+"strategies: [bfc]\n"), strategies.All())
 		require.ErrorContains(t, err, want, text)
 	}
+	_, err := sweep.ReadStudy(strings.NewReader("logs: [a]\nstrategies: [bfc, counting]\n"), strategies.All())
+	require.ErrorContains(t, err, "line 2, column 19: counting always runs with logs")
 }
 
 // TestPlansOfLogsAreChecked changes rows so that a worker could not run them.

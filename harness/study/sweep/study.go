@@ -60,6 +60,7 @@ var (
 	errTexts = errors.New("want a list of texts")
 
 	errNoTraces     = errors.New("the keys traces and logs are missing: want one of them")
+	errCounting     = errors.New("counting always runs with logs, and never with traces: leave it out")
 	errBoth         = errors.New("want traces or logs, each in a study of its own")
 	errNoStrategies = errors.New("the key strategies is missing")
 	errSeed         = errors.New("want a number from 0 to 18446744073709551615")
@@ -150,6 +151,11 @@ func (s *Study) set(key, value *yaml.Node, catalogue setting.Catalogue) (err err
 	case "remat":
 		err = s.setRemat(value)
 	case "strategies":
+		for _, one := range value.Content {
+			if one.Value == grid.Counting {
+				return strictyaml.At(one, errCounting)
+			}
+		}
 		s.Strategies, err = whatif.GridOf(value, catalogue)
 		if err == nil {
 			s.Strategies, err = distinct(s.Strategies, catalogue)
