@@ -22,6 +22,9 @@ const (
 	sampleWidth vg.Length = 20  // width of a sample in the legend
 )
 
+// otherFont is the width of a text in a reader's own font, relative to the font it is measured in.
+const otherFont = 1.2
+
 // gridColor is the colour of the grid.
 var gridColor = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
 
@@ -34,6 +37,8 @@ type Chart struct {
 	x, y     Axis
 	entries  []entry
 	marks    []plot.Plotter // marks of lines, drawn last
+	solid    [][]Point      // lines and marks, which labels do not cover
+	labels   []label        // texts beside points
 	rowTexts []string       // text to the right of each row
 	rows     int            // rows of bars or marks; may be 0
 }
@@ -89,6 +94,7 @@ func (c *Chart) Line(l Line) {
 		drawn.StepStyle = plotter.PostStep
 	}
 	c.plot.Add(drawn)
+	c.solid = append(c.solid, l.corners())
 	if len(l.Spans) > 0 {
 		c.plot.Add(errorBars(l))
 	}
@@ -139,6 +145,9 @@ func (c *Chart) Marks(name string, look Look, points []Point) {
 		return
 	}
 	c.plot.Add(&plotter.Scatter{XYs: points, GlyphStyle: look.glyph()})
+	for i := range points {
+		c.solid = append(c.solid, points[i:i+1])
+	}
 	c.legend(entry{name, look, false, true})
 }
 
@@ -211,26 +220,30 @@ type layout struct {
 	*Chart
 	text        text.Style // of titles and the legend
 	ticks       text.Style // of axis labels
+	spare       vg.Length  // factor of the width of texts that nothing may touch
 	column      vg.Length  // width of a legend column
 	columns     int        // columns of the legend
 	lines       int        // lines of the legend
 	left, right vg.Length  // margins beside the axes
 }
 
-// layout measures the parts of a chart for a page of a width.
-func (c *Chart) layout(width, size vg.Length) *layout {
-	l := &layout{Chart: c}
+// layout measures the parts of a chart for the width and font of a page.
+func (c *Chart) layout(page Page) *layout {
+	l := &layout{Chart: c, spare: 1}
+	if page.Linked {
+		l.spare = otherFont
+	}
 	l.text = text.Style{
 		Color: color.Black, Handler: plot.DefaultTextHandler,
-		Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: size},
+		Font: font.Font{Typeface: "Liberation", Variant: "Sans", Size: page.Font},
 	}
 	l.ticks = l.text
-	l.ticks.Font.Size = size * 0.9
+	l.ticks.Font.Size = page.Font * 0.9
 	for _, e := range c.entries {
-		l.column = max(l.column, l.text.Width(e.name)+sampleWidth+3*gap)
+		l.column = max(l.column, l.spare*l.text.Width(e.name)+sampleWidth+3*gap)
 	}
 	if n := len(c.entries); n > 0 {
-		l.columns = min(max(int((width-gap)/l.column), 1), n)
+		l.columns = min(max(int((page.Width-gap)/l.column), 1), n)
 		l.lines = (n + l.columns - 1) / l.columns
 		l.columns = (n + l.lines - 1) / l.lines // balances the columns
 	}
@@ -291,6 +304,7 @@ func (l *layout) draw(all draw.Canvas) bool {
 	p.X.Tick.Marker = plot.ConstantTicks(l.thinLabels(inner))
 	p.Add(l.marks...)
 	p.Draw(area)
+	l.drawLabels(inner)
 	l.title(all, inner)
 	l.drawRowTexts(inner)
 	l.drawLegend(all)

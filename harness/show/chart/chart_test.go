@@ -166,6 +166,42 @@ func TestLabelsThatWouldTouchAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestLegendsFitOtherFonts compares the second column of a legend with and without the font.
+func TestLegendsFitOtherFonts(t *testing.T) {
+	const first, second = "caching by eq with defrag-first", "slab"
+	at := map[bool]float64{}
+	for _, linked := range []bool{false, true} {
+		c := chart.New(chart.FromZero("x", 1), chart.FromZero("y", 1))
+		c.Note(first)
+		c.Note(second)
+		texts := drawnTexts(t, c, chart.Page{Width: chart.TwoColumns, Font: 9, Linked: linked})
+		at[linked] = texts[second] - texts[first]
+	}
+	assert.InDelta(t, 25, at[true]-at[false], 5, "a fifth of the name's width more")
+}
+
+// TestLabelsCoverNothing labels the steps of a front: the first point is in the corner, the
+// second is among marks, and the last two are one.
+func TestLabelsCoverNothing(t *testing.T) {
+	c := chart.New(chart.FromZero("x", 1), chart.FromZero("y", 1))
+	points := []chart.Point{{X: 0, Y: 1.22}, {X: 0.4, Y: 0.6}, {X: 0.8, Y: 0.3}, {X: 0.8, Y: 0.3}}
+	c.Line(chart.Line{Look: chart.Neutral(), Points: points, Steps: true})
+	var around []chart.Point
+	for k := range 21 {
+		x := 0.2 + 0.02*float64(k)
+		around = append(around, chart.Point{X: x, Y: 0.55}, chart.Point{X: x, Y: 0.65})
+	}
+	c.Marks("", chart.LookOf(0), around)
+	for i, p := range points {
+		c.Label(fmt.Sprint("point ", i), p)
+	}
+	page := chart.Page{Width: chart.OneColumn, Font: 8, Linked: true}
+	at := drawnTexts(t, c, page)
+	assert.NotContains(t, at, "point 1", "there is no room")
+	assert.Greater(t, at["point 0"], at["0"], "below the first step")
+	assert.Greater(t, at["point 3"], at["point 2"]+2*8, "on the other side of the same point")
+}
+
 func TestTitlesAreWithinThePage(t *testing.T) {
 	const title = "minimum capacity / lower bound"
 	rows := chart.Rows([]string{"a name that takes half of the page"})

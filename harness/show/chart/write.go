@@ -89,7 +89,7 @@ func ParseSize(s string) (width, height vg.Length, err error) {
 
 // Write draws and writes the chart. It fails if the page is too small. It can be called once.
 func (c *Chart) Write(w io.Writer, f Format, p Page) error {
-	l := c.layout(p.Width, p.Font)
+	l := c.layout(p)
 	natural := l.preferredHeight(p.Width)
 	if p.Height == 0 {
 		p.Height = natural

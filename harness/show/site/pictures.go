@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/plot/vg"
+
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/harness/study/board"
 	"github.com/vramyard/vramyard/internal/units"
@@ -29,7 +31,7 @@ type dot struct {
 // svg returns a chart as SVG.
 func svg(c *chart.Chart) ([]byte, error) {
 	var b bytes.Buffer
-	err := c.Write(&b, chart.SVG, chart.Page{Width: chart.TwoColumns, Font: 9, Linked: true})
+	err := c.Write(&b, chart.SVG, chart.Page{Width: 22 * vg.Centimeter, Font: 9, Linked: true})
 	return b.Bytes(), err
 }
 
@@ -86,13 +88,14 @@ func ceiling(dots []dot) float64 {
 	return all[len(all)-1]
 }
 
-// axis returns an axis for positive values, logarithmic if they span much or nothing.
+// axis returns an axis for positive values with a margin, logarithmic if they span much or nothing.
 func axis(title string, low, high float64) chart.Axis {
-	const much = 4
+	const much, margin = 4, 0.05
 	if high > much*low || high == low {
-		return chart.Log(title, low, high)
+		factor := math.Pow(high/low, margin)
+		return chart.Log(title, low/factor, high*factor)
 	}
-	return chart.Between(title, low, high)
+	return chart.Between(title, low-margin*(high-low), high+margin*(high-low))
 }
 
 // scatter draws strategies, the most important first.
@@ -129,6 +132,9 @@ func scatter(dots []dot, k *board.Kind) ([]byte, error) {
 			name += " (reference)"
 		}
 		c.Marks(short(name), chart.LookOf(drawn), []chart.Point{d.at})
+		if d.front {
+			c.Label(short(name), d.at)
+		}
 		drawn++
 	}
 	c.Marks(units.Several(len(others), "other"), chart.Neutral(), others)
@@ -171,8 +177,10 @@ func profile(t *board.Track) ([]byte, error) {
 		if l.Place == 0 || drawn >= mostDrawn/2 {
 			continue
 		}
-		c.Line(chart.Line{Name: short(l.Entry.Name()), Look: chart.LookOf(drawn), Points: stairs(l, x.High), Steps: true,
-			Marks: 4, Shift: drawn})
+		look := chart.LookOf(drawn)
+		look.Width = 2.4 - 0.22*vg.Length(drawn) // lines that coincide stay visible
+		c.Line(chart.Line{Name: short(l.Entry.Name()), Look: look, Points: stairs(l, x.High), Steps: true, Marks: 4,
+			Shift: drawn})
 		drawn++
 	}
 	if others > 0 {

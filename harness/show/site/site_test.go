@@ -81,7 +81,14 @@ func TestPagesAreOfflineAndTheSameEveryTime(t *testing.T) {
 		assert.Contains(t, text, "<code>"+name+"</code>")
 	}
 	assert.Contains(t, page(t, files, "pareto-virtual-memory.svg"), "above: slabbuddy:xdl, 1.676")
-	assert.NotContains(t, page(t, files, "pareto-rematerialization.svg"), "above: ")
+	front := page(t, files, "pareto-rematerialization.svg")
+	assert.NotContains(t, front, "above: ")
+	assert.Equal(t, 2, strings.Count(front, ">slab by eq<"), "in the legend and beside its point")
+	assert.Equal(t, 1, strings.Count(front, ">bfc by coop<"), "not on the front")
+	profile := page(t, files, "profile-rematerialization.svg")
+	for i, color := range []string{"#006BBD", "#CA5422", "#14A178"} {
+		assert.Contains(t, profile, fmt.Sprintf("fill:none;stroke:%s;stroke-width:%.3g", color, 2.4-0.22*float64(i)))
+	}
 }
 
 // TestRunsThatDecideARow has a log on which feasibility is not monotone, one that no budget tried
