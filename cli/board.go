@@ -2,6 +2,8 @@ package cli
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -65,8 +67,8 @@ no score over all tracks.
 The tables are written by "vramyard sweep merge", of traces, of logs or of both. Those of traces must be of one device,
 and results of other searches than "minimum" are ignored; those of logs must have the same settings. Each strategy is
 checked first by generated calls. Short replays then show which device calls it makes, from which its tracks follow. A
-strategy that breaks an invariant, or whose results are of another version of its placements or lack a trace, a log or a
-budget, is not listed, and the index says why.`,
+strategy that breaks an invariant, may swap to the host, or whose results are of another version of its placements or
+lack a trace, a log or a budget, is not listed, and the index says why.`,
 		Example: `  vramyard board build results.parquet -o site
   vramyard board build traces.parquet logs.parquet -o site`,
 		Args: cobra.MinimumNArgs(1),
@@ -91,11 +93,17 @@ func (f *boardFlags) build(cmd *cobra.Command, args []string) error {
 		return flagError("output", err)
 	}
 	var results sweep.Results
+	var named []string
 	for _, path := range args {
 		rows, err := readTable(path, f.memory, sweep.ReadResults)
 		if err != nil {
 			return err
 		}
+		hash, err := sha256Of(path)
+		if err != nil {
+			return err
+		}
+		named = append(named, filepath.Base(path)+" "+hash)
 		results.Traces, results.Logs = append(results.Traces, rows.Traces...), append(results.Logs, rows.Logs...)
 	}
 	b, err := board.Collect(results, f.device, f.catalogue)
@@ -109,7 +117,7 @@ func (f *boardFlags) build(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	b.Rank(f.seed)
-	files, err := site.Files(b, site.Options{Version: provenance.Version, Checked: fmt.Sprintf(
+	files, err := site.Files(b, site.Options{Version: provenance.Version, Tables: named, Checked: fmt.Sprintf(
 		"Each listed strategy passed %d generated sequences of calls for each of its check's devices, with the exceptions "+
 			"that it declares: vramyard check --strategies NAME --tests %d.", f.tests, f.tests)})
 	if err != nil {
@@ -130,6 +138,20 @@ func (f *boardFlags) build(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return new(outputs).write(cmd.OutOrStdout(), func(w io.Writer) error { return boardSummary(w, b, files, bytes) })
+}
+
+// sha256Of returns the SHA-256 of a file.
+func sha256Of(path string) (string, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // only read from
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // boardSummary writes the answers of a board and the entries that are not listed.

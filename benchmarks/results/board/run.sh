@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes the results of docs/board.md again: bash benchmarks/results/board/run.sh, two minutes of one core. The
+# Writes the results of docs/board.md again: bash benchmarks/results/board/run.sh, three minutes of one core. The
 # strategies that plan ahead learn from the trace that they then run, so their plans are exact.
 set -euo pipefail
 cd "$(dirname "$0")"

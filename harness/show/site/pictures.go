@@ -60,8 +60,8 @@ func (s *site) inputPicture(i int, l link) ([]byte, error) {
 	}
 	for i := range dots {
 		d := &dots[i]
-		d.front = !slices.ContainsFunc(dots, func(o dot) bool {
-			return o.at.X <= d.at.X && o.at.Y <= d.at.Y && o.at != d.at
+		d.front = !d.baseline && !slices.ContainsFunc(dots, func(o dot) bool {
+			return !o.baseline && o.at.X <= d.at.X && o.at.Y <= d.at.Y && o.at != d.at
 		})
 	}
 	slices.SortStableFunc(dots, func(x, y dot) int { return cmp.Compare(x.at.Y, y.at.Y) })

@@ -28,8 +28,9 @@ type File struct {
 
 // Options of a site.
 type Options struct {
-	Checked string // how the strategies were checked, in a sentence
-	Version string // of the program
+	Checked string   // how the strategies were checked, in a sentence
+	Version string   // of the program
+	Tables  []string // of results, each with its hash
 }
 
 //go:embed site.html
@@ -42,7 +43,7 @@ var pages = template.Must(template.New("site").Funcs(template.FuncMap{
 		}
 		return "none"
 	},
-	"several": units.Several[int], "settings": settings,
+	"several": units.Several[int], "settings": settings, "printable": units.Printable,
 }).Parse(pagesText))
 
 // factors are the columns of a table of a performance profile.
@@ -58,7 +59,7 @@ type page struct {
 	Track   *board.Track
 	Kind    *board.Kind
 	Input   *board.Input
-	Tried   []*sweep.RematResult // runs of a log within each budget
+	Tried   string // budgets of runs of logs
 	Bottom  []line
 	Cells   []cell
 	Factors []float64
@@ -182,6 +183,15 @@ func (s *site) summary() string {
 // track adds the page of a track and its pictures.
 func (s *site) track(t *board.Track, links []link) error {
 	p := page{Title: t.Title, Answer: t.Answer, Track: t, Kind: t.Kind}
+	if len(t.Lines) > 0 && t.Kind == board.OnLogs {
+		var sets []string
+		for i := range s.b.Logs {
+			if set := tried(t.Lines[0].Entry, i); !slices.Contains(sets, set) {
+				sets = append(sets, set)
+			}
+		}
+		p.Tried = strings.Join(sets, "; of other logs ")
+	}
 	for _, l := range links {
 		if l.Kind == t.Kind {
 			p.Links = append(p.Links, l)
@@ -201,7 +211,8 @@ func (s *site) track(t *board.Track, links []link) error {
 		draw               func(*board.Track) ([]byte, error)
 	}{
 		{"pareto", over(t.Kind), fmt.Sprintf("Bytes against %s, both as geometric means over the %ss. Lower and further "+
-			"left is better. Strategies that do not complete every %[2]s are not drawn.", t.Kind.Cost, t.Kind.Input), pareto},
+			"left is better. Strategies that do not complete every %[2]s are not drawn. %s", t.Kind.Cost, t.Kind.Input,
+			t.Kind.Front), pareto},
 		{"profile", fmt.Sprintf("share of the %ss over the factor of the least memory", t.Kind.Input),
 			fmt.Sprintf("Performance profile: the share of the %ss on which a strategy needs at most this factor of the "+
 				"track's least memory. Higher is better; a strategy that fails on a %[1]s never reaches 1.", t.Kind.Input),
@@ -232,7 +243,7 @@ func (s *site) input(i int, l link) error {
 		}
 	}
 	if len(p.Cells) > 0 && l.Kind == board.OnLogs {
-		p.Tried = p.Cells[0].Entry.Runs[i] // every listed entry has the same budgets
+		p.Tried = tried(p.Cells[0].Entry, i)
 	}
 	slices.SortStableFunc(p.Cells, func(x, y cell) int {
 		return cmp.Or(cmp.Compare(x.order, y.order), strings.Compare(x.Entry.Name(), y.Entry.Name()))
@@ -245,8 +256,8 @@ func (s *site) input(i int, l link) error {
 	if data != nil {
 		file := strings.TrimSuffix(l.File, ".html") + ".svg"
 		s.files = append(s.files, File{file, data})
-		p.Figures = []figure{{file, over(l.Kind), fmt.Sprintf("Bytes against %s on this %s. Lower and further left is "+
-			"better.", l.Kind.Cost, l.Kind.Input)}}
+		p.Figures = []figure{{file, over(l.Kind), fmt.Sprintf("Bytes against %s on this %s, each strategy with the "+
+			"figures of its row. Lower and further left is better.", l.Kind.Cost, l.Kind.Input)}}
 	}
 	return s.add(l.File, "input", p)
 }
@@ -304,7 +315,7 @@ func command(words []string) string {
 // runs returns the runs that decide the figure of an entry on a log: within the smallest budget
 // that completes, and within the next smaller one.
 func (s *site) runs(e *board.Entry, i int, in *board.Input) (all []run) {
-	var above []string
+	var above []grid.Ratio
 	var below *sweep.RematResult
 	least := e.Smallest(i)
 	for _, r := range e.Runs[i] {
@@ -312,13 +323,13 @@ func (s *site) runs(e *board.Entry, i int, in *board.Input) (all []run) {
 		case least == nil || r.Ratio < least.Ratio:
 			below = r
 		case !r.Completed():
-			above = append(above, r.Ratio.String())
+			above = append(above, r.Ratio)
 		}
 	}
 	if least != nil {
 		means := fmt.Sprintf("completes within %v × the peak", least.Ratio)
 		if len(above) > 0 {
-			means += ", but fails within " + board.Joined(above)
+			means += ", but fails within " + ranges(above)
 		}
 		all = append(all, run{means, least.Cell, s.remat(least)})
 	}
@@ -332,6 +343,35 @@ func (s *site) runs(e *board.Entry, i int, in *board.Input) (all []run) {
 		all = append(all, run{means, below.Cell, s.remat(below)})
 	}
 	return all
+}
+
+// tried lists the budgets of an entry on a log. Every listed entry has the same ones.
+func tried(e *board.Entry, log int) string {
+	var all []grid.Ratio
+	for _, r := range e.Runs[log] {
+		all = append(all, r.Ratio)
+	}
+	return ranges(all)
+}
+
+// ranges lists sorted ratios, and equal steps as a range.
+func ranges(all []grid.Ratio) string {
+	const least = 4 // ratios of a range
+	var parts []string
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n]-all[n-1] == all[1]-all[0] {
+			n++
+		}
+		if n < least {
+			n = 1
+			parts = append(parts, all[0].String())
+		} else {
+			parts = append(parts, fmt.Sprintf("%v to %v in steps of %v", all[0], all[n-1], all[1]-all[0]))
+		}
+		all = all[n:]
+	}
+	return board.Joined(parts)
 }
 
 // remat returns the command that repeats a run of a log.

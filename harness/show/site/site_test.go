@@ -42,7 +42,8 @@ func filesOf(t *testing.T, results sweep.Results) []site.File {
 	b, err := board.Collect(results, "", strategies.All())
 	require.NoError(t, err)
 	b.Rank(1)
-	files, err := site.Files(b, site.Options{Version: "9", Checked: "Nothing was checked."})
+	files, err := site.Files(b, site.Options{Version: "9", Checked: "Nothing was checked.",
+		Tables: []string{"a.parquet 12", "<b>.parquet 34"}})
 	require.NoError(t, err)
 	return files
 }
@@ -74,9 +75,12 @@ func TestPagesAreOfflineAndTheSameEveryTime(t *testing.T) {
 	for _, r := range results.Traces {
 		assert.Contains(t, page(t, files, "trace-"+r.Trace+".html"), r.Cell, "every cell is on the page of its trace")
 	}
+	const budgets = "Budgets tried, in peaks without a budget: 0.12 to 0.72 in steps of 0.01 and 0.75 to 1.1 in " +
+		"steps of 0.05."
+	assert.Contains(t, page(t, files, "rematerialization.html"), budgets+" Smaller differences are not seen.")
 	for _, r := range results.Logs {
 		text := page(t, files, "log-"+r.Model+".html")
-		assert.Contains(t, text, fmt.Sprintf(", %v", grid.Ratio(1_100_000)))
+		assert.Contains(t, text, budgets)
 		name := strings.TrimSuffix(r.Strategy+" by "+r.Heuristic+" with "+r.Ladder, " with none")
 		assert.Contains(t, text, "<code>"+name+"</code>")
 	}
@@ -132,7 +136,15 @@ func TestRunsThatDecideARow(t *testing.T) {
 	assert.Contains(t, text, name+`<td class="n">failed</td><td class="n">–</td><td class="n">–</td><td>`+
 		"<div>fails within 0.7 × the peak: no &lt;table&gt;</div><code>cell 15</code><br>"+fmt.Sprintf(command, 1, 0.7))
 	assert.NotContains(t, text, "secret")
-	assert.Contains(t, page(t, files, "index.html"), "<footer>Logs: liveness eager, ")
+	const footer = "<footer>Logs: liveness eager, "
+	index := page(t, files, "index.html")
+	assert.Contains(t, index, footer)
+	assert.Contains(t, index, "Seed of the bootstrap: 1. ")
+	assert.Contains(t, index, " Results, with SHA-256: <code>a.parquet 12</code> "+
+		"<code>&lt;b&gt;.parquet 34</code></footer>")
+	assert.Contains(t, index, "<code>secret/it&#39;s 0.log.gz</code>")
+	assert.Contains(t, text, footer)
+	assert.NotContains(t, page(t, files, "plain.html"), "Logs: ")
 	assert.NotContains(t, page(t, files, "rematerialization.html"), "calls of the probes")
 }
 

@@ -31,14 +31,16 @@ type Board struct {
 	Entries  []*Entry      // in the order of the results, traces first
 	Ignored  int           // results of other devices and searches
 	Tracks   []*Track      // set by [Board.Rank]
+	Seed     uint64        // of the bootstrap, set by [Board.Rank]
 }
 
 // Input is a trace or an op log.
 type Input struct {
 	Name       string      // in the results
 	SHA256     string      // of the decompressed file; empty: generated
+	Path       string      // of a log in the plan of the sweep
 	Events     int         // number of them; of a log, its steps
-	LowerBound device.Size // that no strategy can undercut; 0: every strategy failed
+	LowerBound device.Size // that no strategy can undercut; 0: every listed strategy failed
 }
 
 // Entry is a strategy with its settings, and on logs with a heuristic and a ladder.

@@ -32,7 +32,11 @@ func SettingsOf(s *grid.Settings) []Setting {
 func (b *Board) collectLogs(results []sweep.RematResult, c setting.Catalogue) error {
 	all, place := inputs(len(results), func(i int) Input {
 		r := &results[i]
-		return Input{Name: r.Model, SHA256: r.SHA256, Events: r.Steps, LowerBound: r.LowerBound}
+		in := Input{Name: r.Model, SHA256: r.SHA256, Path: r.Path, Events: r.Steps, LowerBound: r.LowerBound}
+		if r.Swaps != nil {
+			in.LowerBound = 0 // constants may leave memory, too
+		}
+		return in
 	})
 	b.Logs = all
 	entries, first := map[string]*Entry{}, len(b.Entries)
@@ -58,6 +62,12 @@ func (b *Board) collectLogs(results []sweep.RematResult, c setting.Catalogue) er
 			b.Entries = append(b.Entries, e)
 		}
 		e.outdated(r.Semantics)
+		if r.Swaps != nil {
+			e.Unlisted = "it may keep tensors in the host's memory, which is another constraint"
+		} else if r.LowerBound != all[at].LowerBound && r.Failed == "" {
+			return fmt.Errorf("%s on %s at %v: lower bound %d, and %d in other results: want one bound of a log", e.Name(),
+				r.Model, r.Ratio, r.LowerBound, all[at].LowerBound)
+		}
 		k, found := slices.BinarySearchFunc(e.Runs[at], r.Ratio, byRatio)
 		switch {
 		case !found:

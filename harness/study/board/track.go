@@ -21,6 +21,9 @@ type Kind struct {
 	// Format formats the second figure in a table.
 	Format func(cost float64) string
 
+	// Front says who is on the Pareto front, in a sentence.
+	Front string
+
 	takes, less string // sentence and comparative of the second figure
 	said        func(cost float64) string
 	missing     string // why a track has no results if the board has no inputs of the kind
@@ -30,12 +33,15 @@ type Kind struct {
 var (
 	OnTraces = &Kind{Input: "trace", Bytes: "minimum capacity", Cost: "device calls", Axis: "device calls",
 		Format: func(n float64) string { return units.Count(uint64(math.Round(n))) },
-		takes:  "It makes %s", less: "fewer",
+		Front:  "Pareto front: no other strategy has at most these bytes and at most these calls.",
+		takes:  "Where memory is ample it makes %s", less: "fewer",
 		said:    func(n float64) string { return units.Several(uint64(math.Round(n)), "device call") },
 		missing: "there are no results of traces: a study with the key traces has"}
 	OnLogs = &Kind{Input: "log", Bytes: "smallest budget", Cost: "time", Axis: "time / time without recomputation",
 		Format: Times,
-		takes:  "It takes %s without recomputation", less: "less",
+		Front: "Pareto front: no other strategy completes within at most these bytes in at most this time, neither within " +
+			"its own smallest budgets nor within the budgets here.",
+		takes: "It takes %s without recomputation", less: "less",
 		said:    func(x float64) string { return Times(x) + " times the time" },
 		missing: "there are no results of op logs: a study with the key logs has, see docs/sweep.md"}
 )
@@ -47,6 +53,8 @@ type Track struct {
 	Title string // for people
 	Rule  string // who belongs to the track, and how that is found out, in a sentence
 	Why   string // the need for the constraint, in a sentence
+	// Limit is the most that the second figure may be, in words after a verb; empty: anything.
+	Limit string
 	// Lines are the listed entries, the best first and references last.
 	Lines  []*Line
 	Answer string  // the result in words, with how sure it is
@@ -60,7 +68,7 @@ type Line struct {
 	// Rank is among the entries that are not a reference; Place is 0 for a reference.
 	stats.Rank
 	Cost  *float64 // geometric mean of the second figure over the inputs; nil: one is unknown
-	Front bool     // no other line has at most its bytes and its cost
+	Front bool     // no other ranked line dominates it
 	// Profile is, by input, the bytes as a multiple of the track's least on that input; infinity is a
 	// failure.
 	Profile []float64
@@ -99,8 +107,10 @@ var rules = []rule{
 			return !e.Learned && len(e.calls(returns)) == 0 && !e.forbidden("rdma")
 		}},
 	{OnTraces, "offline", "Offline plans",
-		"the results have the trace of an earlier run that the strategy planned by (column learn)",
-		"the memory that is possible for a program whose requests are known in advance",
+		"the results have the trace of an earlier run that the strategy planned by (column learn); if that is the trace of " +
+			"the row, the plan comes from the very run that is then replayed, and a plan from another run is less exact",
+		"a program whose requests are known in advance can plan its places; a plan is no bound, and a strategy of another " +
+			"track may need less memory",
 		"no result has an earlier run to plan by: a study with the key learn has",
 		func(e *Entry) bool { return e.Learned }},
 	{OnLogs, "rematerialization", "Rematerialization",
@@ -123,9 +133,12 @@ func names(is func(device.Call) bool) (all []string) {
 
 // Rank sets the tracks. The seed is of the bootstrap.
 func (b *Board) Rank(seed uint64) {
-	b.Tracks = nil
+	b.Tracks, b.Seed = nil, seed
 	for _, r := range rules {
 		t := &Track{ID: r.id, Kind: r.kind, Title: r.title, Rule: r.rule, Why: r.why}
+		if r.kind == OnLogs {
+			t.Limit = fmt.Sprintf(" with at most %v times the operators' time", b.Settings.Limit)
+		}
 		for _, e := range b.Entries {
 			if e.Unlisted == "" && e.Kind == r.kind && r.takes(e) {
 				t.Lines = append(t.Lines, &Line{Entry: e})
@@ -164,7 +177,7 @@ func (b *Board) rank(t *Track, seed uint64) {
 		for i := range over {
 			of[i] = l.Entry.Multiple(i, over[i].LowerBound)
 		}
-		l.Cost = l.Entry.meanCost()
+		l.Cost = l.Entry.cost()
 		if l.Entry.Reference() {
 			l.Rank = stats.Ranks([][]float64{of}, seed)[0]
 			l.Place, l.Low, l.High = 0, 0, 0
@@ -214,27 +227,65 @@ func (l *Line) Within(factor float64) float64 {
 	return float64(n) / float64(max(len(l.Profile), 1))
 }
 
-// meanCost returns the geometric mean of the second figure, where a replay without a device call
-// counts as one with one; nil if one is unknown.
-func (e *Entry) meanCost() *float64 {
-	sum := 0.0
+// cost returns the geometric mean of the second figure; nil if one is unknown.
+func (e *Entry) cost() *float64 {
+	var costs []*float64
 	for _, f := range e.Figures {
-		if f.Cost == nil {
+		costs = append(costs, f.Cost)
+	}
+	return meanCost(costs)
+}
+
+// costWithin returns the geometric mean of the least times within the smallest budgets of another
+// entry on logs; nil if one is unknown.
+func (e *Entry) costWithin(other *Entry) *float64 {
+	costs := make([]*float64, len(e.Runs))
+	for i, runs := range e.Runs {
+		for _, r := range runs {
+			time := r.TotalOverhead
+			if r.Completed() && r.Budget <= other.Figures[i].Bytes && (costs[i] == nil || time != nil && *time < *costs[i]) {
+				costs[i] = time
+			}
+		}
+	}
+	return meanCost(costs)
+}
+
+// meanCost returns the geometric mean of second figures, where a replay without a device call
+// counts as one with one; nil if one is unknown or there are none.
+func meanCost(costs []*float64) *float64 {
+	sum := 0.0
+	for _, x := range costs {
+		if x == nil {
 			return nil
 		}
-		sum += math.Log(max(*f.Cost, 1))
+		sum += math.Log(max(*x, 1))
+	}
+	if len(costs) == 0 {
+		return nil
 	}
 	const digits = 1e6 // the last bits differ between processors
-	return new(math.Round(math.Exp(sum/float64(len(e.Figures)))*digits) / digits)
+	return new(math.Round(math.Exp(sum/float64(len(costs)))*digits) / digits)
 }
 
 // Drawn reports whether a line has both figures on every input.
 func (l *Line) Drawn() bool { return l.Cost != nil && l.Mean != nil && l.Failures == 0 }
 
-// onFront reports whether no other line is better in bytes or cost and not worse in the other.
+// onFront reports whether a line is ranked and no other ranked line dominates it.
 func (l *Line) onFront(lines []*Line) bool {
-	return l.Drawn() && !slices.ContainsFunc(lines, func(o *Line) bool {
-		return o.Drawn() && *o.Mean <= *l.Mean && *o.Cost <= *l.Cost && (*o.Mean < *l.Mean || *o.Cost < *l.Cost)
+	return l.Place > 0 && l.Drawn() && !slices.ContainsFunc(lines, func(o *Line) bool {
+		return o.Place > 0 && o.Drawn() && o.dominates(l)
+	})
+}
+
+// dominates reports whether a line is better than another one in bytes or cost and not worse in the
+// other. The cost of a log is within its own smallest budgets or within the other's.
+func (l *Line) dominates(o *Line) bool {
+	if *l.Mean > *o.Mean {
+		return false
+	}
+	return slices.ContainsFunc([]*float64{l.Cost, l.Entry.costWithin(o.Entry)}, func(cost *float64) bool {
+		return cost != nil && *cost <= *o.Cost && (*l.Mean < *o.Mean || *cost < *o.Cost)
 	})
 }
 
@@ -256,15 +307,15 @@ func (t *Track) answer(n int) string {
 	var text strings.Builder
 	over := units.Several(n, t.Kind.Input)
 	if best.Failures > 0 {
-		fmt.Fprintf(&text, "No strategy completes every one of %s; %s fails on the fewest, %d.", over, list(first),
-			best.Failures)
+		fmt.Fprintf(&text, "No strategy completes every one of %s%s; %s fails on the fewest, %d.", over, t.Limit,
+			list(first), best.Failures)
 	} else {
-		verb := "needs the least memory"
+		verb := "needs"
 		if len(first) > 1 {
-			verb = "tie for the least memory"
+			verb = "tie for"
 		}
-		fmt.Fprintf(&text, "%s %s: %s times the lower bound by the geometric mean over %s", list(first), verb,
-			Times(*best.Mean), over)
+		fmt.Fprintf(&text, "%s %s the least memory%s: %s times the lower bound by the geometric mean over %s", list(first),
+			verb, t.Limit, Times(*best.Mean), over)
 		if best.MeanLow != nil {
 			fmt.Fprintf(&text, " (95 %% interval %s to %s)", Times(*best.MeanLow), Times(*best.MeanHigh))
 		}
