@@ -161,11 +161,9 @@ func boardSummary(w io.Writer, b *board.Board, files []site.File, bytes int) err
 			return err
 		}
 	}
-	for _, e := range b.Entries {
-		if e.Unlisted != "" {
-			if _, err := fmt.Fprintf(w, "not listed: %s: %s\n", e.Name(), e.Unlisted); err != nil {
-				return err
-			}
+	for _, e := range b.Unlisted() {
+		if _, err := fmt.Fprintf(w, "not listed: %s: %s\n", e.Name(), e.Unlisted); err != nil {
+			return err
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s, %s.\n", units.Several(len(files), "file"), units.Bytes(device.Size(bytes)))

@@ -140,6 +140,8 @@ func TestRunsThatDecideARow(t *testing.T) {
 	index := page(t, files, "index.html")
 	assert.Contains(t, index, footer)
 	assert.Contains(t, index, "Seed of the bootstrap: 1. ")
+	assert.NotContains(t, index, "Not listed")
+	assert.Contains(t, index, "Every strategy of the results passed its check and is listed.")
 	assert.Contains(t, index, " Results, with SHA-256: <code>a.parquet 12</code> "+
 		"<code>&lt;b&gt;.parquet 34</code></footer>")
 	assert.Contains(t, index, "<code>secret/it&#39;s 0.log.gz</code>")

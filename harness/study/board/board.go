@@ -228,6 +228,16 @@ func twice(e *Entry, on, x, y string) error {
 	return fmt.Errorf("two results of %s on %s: cells %.12s and %.12s", e.Name(), on, x, y)
 }
 
+// Unlisted returns the entries that no track lists.
+func (b *Board) Unlisted() (all []*Entry) {
+	for _, e := range b.Entries {
+		if e.Unlisted != "" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // outdated sets why an entry with a result of a version of its placements is not listed.
 func (e *Entry) outdated(version string) {
 	if version != e.Setup.Semantics {
