@@ -75,7 +75,7 @@ func (b *Board) collectLogs(results []sweep.RematResult, c setting.Catalogue) er
 		case e.Runs[at][k].Cell != r.Cell:
 			return twice(e, fmt.Sprintf("%s at %v", r.Model, r.Ratio), e.Runs[at][k].Cell, r.Cell)
 		}
-		if k, found := slices.BinarySearch(tried[at], r.Ratio); !found {
+		if k, found := slices.BinarySearch(tried[at], r.Ratio); !found && r.Swaps == nil {
 			tried[at] = slices.Insert(tried[at], k, r.Ratio)
 		}
 	}

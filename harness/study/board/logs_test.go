@@ -136,8 +136,10 @@ func TestTheFrontComparesWithinEqualBudgets(t *testing.T) {
 }
 
 func TestEntriesThatMayCopyToTheHost(t *testing.T) {
-	swapping := runs(t, "bfc eq:evict=swap none", 1, 110)
-	swapping[0].Swaps, swapping[0].LowerBound = new(remat.Swaps), 10*device.MiB
+	swapping := runs(t, "bfc eq:evict=swap none", 1, 110, 110) // with a budget that no other entry has
+	for i := range swapping {
+		swapping[i].Swaps, swapping[i].LowerBound = new(remat.Swaps), 10*device.MiB
+	}
 	b := logs(t, swapping, runs(t, "bfc eq none", 1, 110))
 	assert.Equal(t, "1 bfc by eq", listed(b, "rematerialization"))
 	assert.Equal(t, "it may keep tensors in the host's memory, which is another constraint", b.Entries[0].Unlisted)
