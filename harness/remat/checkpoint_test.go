@@ -169,4 +169,8 @@ func TestPlansRefuseOtherLogs(t *testing.T) {
 	long := chainLog(t, maxLinks+1, one, func() int64 { return 1 }, func(int) int { return 1 })
 	require.NoError(t, CanRun(long, "sublinear"))
 	require.EqualError(t, CanRun(long, "chain-optimal"), "chain-optimal: the chain has 129 operators, want at most 128")
+	timeless := chainLog(t, 3, one, func() int64 { return 0 }, func(int) int { return 1 })
+	require.ErrorContains(t, CanRun(timeless, "mge:measure=time"), "the log has no times, want measure=bytes")
+	require.ErrorContains(t, CanRun(timeless, "eq:evict=cheaper"), "the log has no times, want evict=drop or swap")
+	require.NoError(t, CanRun(timeless, "eq"))
 }

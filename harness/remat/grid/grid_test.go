@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -332,4 +333,44 @@ func TestRatios(t *testing.T) {
 	}
 	require.EqualValues(t, 3, grid.Half.Of(7))
 	require.Equal(t, device.Size(1)<<60, grid.Whole.Of(1<<60))
+}
+
+// TestFieldsListEverySetting sets each field by its pointer and compares the names with those in
+// JSON.
+func TestFieldsListEverySetting(t *testing.T) {
+	var s grid.Settings
+	flags := map[string]any{}
+	for _, f := range s.Fields() {
+		switch v := f.Value.(type) {
+		case *string:
+			*v = f.Flag
+		case *bool:
+			*v = true
+		case *float64:
+			*v = 2.5
+		case *uint64:
+			*v = 7
+		}
+		flags[strings.ReplaceAll(f.Flag, "-", "_")] = f.String()
+	}
+	text, err := json.Marshal(&s)
+	require.NoError(t, err)
+	var inJSON map[string]any
+	require.NoError(t, json.Unmarshal(text, &inJSON))
+	for name, v := range inJSON {
+		inJSON[name] = fmt.Sprint(v)
+	}
+	require.Equal(t, inJSON, flags)
+}
+
+func TestHeuristicsHaveABound(t *testing.T) {
+	list := "0"
+	for i := range 900 {
+		list += fmt.Sprintf("/%d", i+1)
+	}
+	all, err := grid.ParseHeuristics([]string{"mge:size=" + list, "mge:size=" + list})
+	require.NoError(t, err)
+	require.Len(t, all, 901, "repetitions do not count")
+	_, err = grid.ParseHeuristics([]string{"mge:size=" + list, "mge:stale=" + list})
+	require.ErrorContains(t, err, "more than 1000 heuristics")
 }

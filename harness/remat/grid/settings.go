@@ -3,6 +3,7 @@ package grid
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,6 +30,24 @@ type Settings struct {
 	Limit        float64 `json:"limit"`          // most time of a run without moves, in compute times of the log; above 1
 	Seed         uint64  `json:"seed"`           // for random choices
 }
+
+// Field is one of [Settings].
+type Field struct {
+	Flag  string // name of its flag of vramyard remat
+	Value any    // pointer to a string, bool, float64 or uint64
+}
+
+// Fields returns all settings, to be read or set.
+func (s *Settings) Fields() []Field {
+	return []Field{
+		{"liveness", &s.Liveness}, {"trigger", &s.Trigger}, {"defrag", &s.Defrag}, {"sampling", &s.Sampling},
+		{"min-evictee", &s.MinEvictee}, {"parent-order", &s.ParentOrder}, {"eager-in-remat", &s.EagerInRemat},
+		{"quirks", &s.Quirks}, {"limit", &s.Limit}, {"seed", &s.Seed},
+	}
+}
+
+// String formats the value as the flag has it.
+func (f Field) String() string { return fmt.Sprint(reflect.ValueOf(f.Value).Elem()) }
 
 // Usual returns the options of a grid for which nothing is chosen.
 func Usual() Options {

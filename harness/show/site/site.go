@@ -379,10 +379,10 @@ func (s *site) remat(r *sweep.RematResult) string {
 	words := []string{"remat", filepath.Base(r.Path), "--heuristics", r.Heuristic, "--strategies", r.Strategy, "--ladders",
 		r.Ladder, "--budgets", r.Ratio.String()}
 	usual := grid.Usual()
-	normal := board.SettingsOf(&usual.Settings)
-	for i, set := range board.SettingsOf(&s.b.Settings) {
-		if set != normal[i] {
-			words = append(words, "--"+set.Flag+"="+set.Value)
+	normal := usual.Fields()
+	for i, set := range s.b.Settings.Fields() {
+		if value := set.String(); value != normal[i].String() {
+			words = append(words, "--"+set.Flag+"="+value)
 		}
 	}
 	return command(words)
@@ -424,9 +424,9 @@ func times(x *float64) string {
 // settings lists the settings of all runs of logs.
 func settings(b *board.Board) string {
 	var all []string
-	for _, s := range board.SettingsOf(&b.Settings) {
-		if s.Value != "" {
-			all = append(all, s.Flag+" "+s.Value)
+	for _, s := range b.Settings.Fields() {
+		if value := s.String(); value != "" {
+			all = append(all, s.Flag+" "+value)
 		}
 	}
 	return strings.Join(all, ", ")

@@ -4,29 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/study/sweep"
 	"github.com/vramyard/vramyard/internal/units"
 )
-
-// Setting is a setting of all runs of logs.
-type Setting struct {
-	Flag  string // of vramyard remat
-	Value string // as the flag has it
-}
-
-// SettingsOf lists settings.
-func SettingsOf(s *grid.Settings) []Setting {
-	return []Setting{
-		{"liveness", s.Liveness}, {"trigger", s.Trigger}, {"defrag", s.Defrag}, {"sampling", s.Sampling},
-		{"min-evictee", s.MinEvictee}, {"parent-order", s.ParentOrder},
-		{"eager-in-remat", strconv.FormatBool(s.EagerInRemat)}, {"quirks", s.Quirks},
-		{"limit", strconv.FormatFloat(s.Limit, 'g', -1, 64)}, {"seed", strconv.FormatUint(s.Seed, 10)},
-	}
-}
 
 // collectLogs sets the logs and their entries.
 func (b *Board) collectLogs(results []sweep.RematResult, c setting.Catalogue) error {
@@ -89,10 +72,10 @@ func byRatio(r *sweep.RematResult, ratio grid.Ratio) int { return cmp.Compare(r.
 
 // sameSettings returns an error that names the settings in which two results differ.
 func sameSettings(x, y *grid.Settings) error {
-	theirs := SettingsOf(y)
-	for i, s := range SettingsOf(x) {
-		if s != theirs[i] {
-			return fmt.Errorf("results of logs with %s %q and %q: want one of them", s.Flag, s.Value, theirs[i].Value)
+	theirs := y.Fields()
+	for i, s := range x.Fields() {
+		if a, b := s.String(), theirs[i].String(); a != b {
+			return fmt.Errorf("results of logs with %s %q and %q: want one of them", s.Flag, a, b)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package board_test
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -167,16 +166,4 @@ func TestCollectRefusesLogs(t *testing.T) {
 	b, err := board.Collect(sweep.Results{Logs: append(good, good...)}, "", strategies.All())
 	require.NoError(t, err, "a repeated row is one cell")
 	assert.Len(t, b.Entries[0].Runs[0], 1)
-}
-
-// TestSettingsOfListsEverySetting holds the list to the fields of the settings.
-func TestSettingsOfListsEverySetting(t *testing.T) {
-	var want, got []string
-	for field := range reflect.TypeFor[grid.Settings]().Fields() {
-		want = append(want, strings.ReplaceAll(field.Tag.Get("json"), "_", "-"))
-	}
-	for _, s := range board.SettingsOf(new(grid.Settings)) {
-		got = append(got, s.Flag)
-	}
-	assert.Equal(t, want, got)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
@@ -139,34 +138,31 @@ func repeat(ctx context.Context, rows []*Row, was map[string]any, w Worker) (all
 			all = append(all, Difference{*r, "semantics", r.Semantics, setup.Semantics})
 			continue
 		}
-		if setup.Baseline != r.Baseline {
-			all = append(all, Difference{*r, "is_baseline", strconv.FormatBool(r.Baseline), strconv.FormatBool(setup.Baseline)})
-			continue
-		}
+		r.Baseline = setup.Baseline // compared as every figure
 		p.Rows = append(p.Rows, *r)
 	}
-	for {
-		_, err := p.Run(ctx, Shard{Count: 1}, w)
-		other, ok := errors.AsType[*mismatch](err)
-		if ok {
-			all = append(all, Difference{p.Rows[other.row], other.figure, other.plan, other.here})
-			p.Rows = slices.Delete(p.Rows, other.row, other.row+1)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		break
+	unlike := map[int]bool{} // rows that are not computed
+	w.differs = func(m *mismatch) {
+		unlike[m.row] = true
+		all = append(all, Difference{*m.of, m.figure, m.plan, m.here})
+	}
+	if _, err := p.Run(ctx, Shard{Count: 1}, w); err != nil {
+		return nil, err
 	}
 	m, err := p.Merge(ctx, w.Store)
 	if err != nil {
 		return nil, err
 	}
-	if len(m.Missing) > 0 {
-		return nil, fmt.Errorf("%v: stopped before it was computed", &p.Rows[m.Missing[0]])
+	for _, i := range m.Missing {
+		if !unlike[i] {
+			return nil, fmt.Errorf("%v: stopped before it was computed", &p.Rows[i])
+		}
 	}
 	again := m.byCell()
 	for i := range p.Rows {
+		if unlike[i] {
+			continue
+		}
 		cell := p.Rows[i].Cell
 		d, err := differ(was[cell], again[cell])
 		if err != nil {

@@ -51,7 +51,10 @@ var rematLists = map[string]func(o *grid.Options, value *yaml.Node) error{
 	"heuristics": func(o *grid.Options, value *yaml.Node) error {
 		all, err := texts(value, func(name string) ([]string, error) {
 			names, err := grid.ParseHeuristics([]string{name})
-			return names, cmp.Or(err, each(len(names), 1, func(i int) error { return o.Check(names[i], "") }))
+			for _, one := range names {
+				err = cmp.Or(err, o.Check(one, ""))
+			}
+			return names, err
 		})
 		if err == nil {
 			if o.Heuristics, err = grid.ParseHeuristics(slices.Concat(all...)); err != nil {
@@ -78,11 +81,13 @@ var rematLists = map[string]func(o *grid.Options, value *yaml.Node) error{
 	},
 }
 
-// rematSettings returns the fields of the settings of all runs, by their keys.
-func rematSettings(s *grid.Settings) map[string]any {
-	return map[string]any{"liveness": &s.Liveness, "trigger": &s.Trigger, "defrag": &s.Defrag, "sampling": &s.Sampling,
-		"min_evictee": &s.MinEvictee, "parent_order": &s.ParentOrder, "eager_in_remat": &s.EagerInRemat,
-		"quirks": &s.Quirks, "limit": &s.Limit, "seed": &s.Seed}
+// rematFields returns the settings of all runs by their keys.
+func rematFields(s *grid.Settings) map[string]any {
+	all := map[string]any{}
+	for _, f := range s.Fields() {
+		all[strings.ReplaceAll(f.Flag, "-", "_")] = f.Value
+	}
+	return all
 }
 
 // setRemat sets how a study runs its logs.
@@ -92,9 +97,10 @@ func (s *Study) setRemat(n *yaml.Node) error {
 		return err
 	}
 	o := &s.Remat
+	fields := rematFields(&o.Settings)
 	for _, p := range pairs {
 		name := p.Key.Value
-		field := rematSettings(&o.Settings)[name]
+		field := fields[name]
 		switch set := rematLists[name]; {
 		case set != nil:
 			err = set(o, p.Value)
@@ -104,7 +110,7 @@ func (s *Study) setRemat(n *yaml.Node) error {
 				return struct{}{}, cmp.Or(err, o.Check(plain, ""), grid.CheckLimit(o.Limit))
 			})
 		default:
-			keys := append(slices.Sorted(maps.Keys(rematLists)), slices.Sorted(maps.Keys(rematSettings(&o.Settings)))...)
+			keys := append(slices.Sorted(maps.Keys(rematLists)), slices.Sorted(maps.Keys(fields))...)
 			err = strictyaml.At(p.Key, fmt.Errorf("unknown field %q: %s", name, nearest.Want(name, keys)))
 		}
 		if err != nil {

@@ -102,8 +102,14 @@ func TestLogsSurviveTheirFiles(t *testing.T) {
 	bad.Logs[11].Swaps = &remat.Swaps{}
 	bad.Logs[13].Baseline = true
 	bad.Logs[14].Steps++
-	found, err = sweep.Repeat(t.Context(), bad, worker(storeIn(t)))
+	opens, w := 0, worker(storeIn(t))
+	w.Open.Log = func(spec string) (*grid.Log, error) {
+		opens++
+		return files.Log(spec)
+	}
+	found, err = sweep.Repeat(t.Context(), bad, w)
 	require.NoError(t, err)
+	require.Equal(t, 2, opens, "a difference does not begin anew")
 	require.Len(t, found, 5)
 	for i, want := range []string{"compute_calls is ", "cell is ", "swap is {", "is_baseline is true", "events is "} {
 		require.ErrorContains(t, &found[i], want)

@@ -33,6 +33,9 @@ type Worker struct {
 	Began func(cells int)
 	// Done is called after each cell, concurrently; may be nil.
 	Done func()
+
+	// differs is called for each row with a mismatch, which is then left out; nil: the run ends.
+	differs func(*mismatch)
 }
 
 // Summary counts the cells of a shard.
@@ -202,7 +205,7 @@ func (r *shardRun) stopped() bool {
 
 // task is the work of a cell.
 type task struct {
-	key func() (string, error) // of what is computed
+	key func() (string, error) // name of the cell that run computes
 	run func(ctx context.Context) error
 }
 
@@ -257,7 +260,12 @@ func (r *shardRun) begin(ctx context.Context, shares []share) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := o.check(s.row, &r.plan.Rows[s.row], &t); err != nil {
+		err = o.check(s.row, &r.plan.Rows[s.row], &t)
+		if m, ok := errors.AsType[*mismatch](err); ok && r.differs != nil {
+			r.differs(m)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		select {
@@ -292,7 +300,7 @@ func (r *shardRun) trial(s share, t *replay.Prepared, card device.Size) (*compar
 	return row.trial(r.pool, t, r.setups[s.row], d, card, o), nil
 }
 
-// mismatch is the error of a row that does not describe what is computed here.
+// mismatch is the error of a row that differs from the opened file or from this program.
 type mismatch struct {
 	row        int // its number
 	of         *Row
@@ -309,7 +317,7 @@ func (e *mismatch) Error() string {
 		"made the plan%s, so plan again", e.row, e.of.Strategy, e.of.Trace, e.figure, e.here, e.plan, learned)
 }
 
-// check compares a row with what is computed here.
+// check returns a [mismatch] unless a row agrees with the file and the task.
 func (o *opening) check(n int, row *Row, t *task) error {
 	if o.events != row.Events {
 		return &mismatch{n, row, "events", strconv.Itoa(row.Events), strconv.Itoa(o.events)}
